@@ -1,0 +1,1 @@
+"""The Gymnasium environment that a policy drives, with the guard inside."""

@@ -1,0 +1,1 @@
+"""Sharing runs and policies between machines."""

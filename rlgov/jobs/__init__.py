@@ -1,0 +1,1 @@
+"""Jobs: the step events of a training process, real or synthetic."""

@@ -1,0 +1,1 @@
+"""Policies: bundles and their NumPy actor, baselines, the oracle."""

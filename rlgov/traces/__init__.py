@@ -1,0 +1,1 @@
+"""Traces and profiles: schema, store, importers, fitting."""

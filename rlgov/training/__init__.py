@@ -1,0 +1,1 @@
+"""Learning: the only room that imports torch."""
