@@ -1,0 +1,62 @@
+"""Objects from ``_target_`` nodes of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from hydra.errors import HydraException
+from hydra.utils import instantiate
+
+from rlgov.errors import ConfigError, RlgovError
+
+
+def instantiate_group(node: Mapping[str, Any], name: str, **more: Any) -> Any:
+    """Build the object that a config node describes.
+
+    Args:
+        node: A plain mapping with a ``_target_``, as in `Invocation.config`.
+        name: Name of the node, for messages.
+        **more: Arguments known only at run time, passed on to the constructor.
+
+    Raises:
+        ConfigError: No target, a target outside rlgov, or arguments that it does not take.
+        RlgovError: Whatever the constructor raised.
+    """
+    if "_target_" not in node:
+        raise ConfigError(f"{name} has no _target_ that says what to build")
+    for target in _targets(node):
+        _check_target(target, name)
+    try:
+        return instantiate(dict(node), _convert_="all", **more)
+    except HydraException as error:
+        if isinstance(error.__cause__, RlgovError):
+            raise error.__cause__ from None
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise ConfigError(f"{name} cannot be built: {reason}") from error
+
+
+def _targets(node: Any) -> Iterator[Any]:
+    if isinstance(node, Mapping):
+        if "_target_" in node:
+            yield node["_target_"]
+        for value in node.values():
+            yield from _targets(value)
+    elif isinstance(node, (list, tuple)):
+        for value in node:
+            yield from _targets(value)
+
+
+def _check_target(target: Any, name: str) -> None:
+    """Only rlgov's own names are built: a shared config must not run what it likes."""
+    module, _, attribute = str(target).rpartition(".")
+    if not module.startswith("rlgov."):
+        raise ConfigError(f"{name}: _target_ {target} is not a part of rlgov")
+    try:
+        built = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{name}: there is no {target} ({error})") from error
+    # A module of ours also holds what it imported; `rlgov.files.os` must not pass.
+    if not str(getattr(built, "__module__", "")).startswith("rlgov."):
+        raise ConfigError(f"{name}: _target_ {target} is not a part of rlgov")
