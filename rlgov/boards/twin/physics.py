@@ -113,7 +113,9 @@ def smooth_max(a: FloatArray, b: FloatArray, q: float) -> FloatArray:
     return grown
 
 
-def voltage(f_ghz: FloatArray, spec: VoltageSpec, slope_scale: FloatArray | float = 1.0) -> FloatArray:
+def voltage(
+    f_ghz: FloatArray, spec: VoltageSpec, slope_scale: FloatArray | float = 1.0
+) -> FloatArray:
     """Relative supply voltage at clock ``f_ghz``; 1 below the knee."""
     return 1.0 + spec.slope_per_ghz * slope_scale * np.maximum(f_ghz - spec.knee_ghz, 0.0)
 

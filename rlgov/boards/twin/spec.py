@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
 from rlgov.boards.base import KNOB_NAMES, ApplyMode, Knob
@@ -268,7 +269,7 @@ def _check(spec: TwinSpec) -> None:
         raise ConfigError(f"board {spec.name}: knobs must be {', '.join(KNOB_NAMES)}")
     for name, knob in spec.knobs.items():
         levels = knob.levels_mhz
-        if not levels or any(b <= a for a, b in zip(levels, levels[1:], strict=False)):
+        if not levels or any(b <= a for a, b in pairwise(levels)):
             raise ConfigError(f"board {spec.name}: knobs.{name}.levels_mhz must ascend")
     for rail, weights in spec.rails.items():
         unknown = set(weights) - set(COMPONENTS)

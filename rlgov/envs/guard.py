@@ -1,0 +1,205 @@
+"""The guard: rules that may overrule a policy, in training and live alike.
+
+A rule looks at what has been seen and at a proposed setting, and either lets it pass or replaces
+it. Each is small, named, and counted. Rules act on ``[n]`` jobs at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgov.envs.memory import SLIDING, Memory, Seen
+from rlgov.errors import ConfigError
+from rlgov.reward import Preference
+from rlgov.work import FloatArray
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the guard made of a proposal.
+
+    Attributes:
+        targets_mhz: The setting to apply, ``[n, 3]``, NaN for auto.
+        acts: Rule name -> jobs on which it acted, ``[n]``.
+    """
+
+    targets_mhz: FloatArray
+    acts: dict[str, BoolArray]
+
+
+class Rule(ABC):
+    """One reason to overrule."""
+
+    name: str
+
+    def begin(self, rows: BoolArray) -> None:
+        """Forget the episodes at ``rows``. Rules without memory of their own inherit this."""
+        return
+
+    def learn(self, seen: Seen, preference: Preference) -> None:
+        """Look at a decided window. Rules without memory of their own inherit this."""
+        return
+
+    @abstractmethod
+    def rule(
+        self, targets_mhz: FloatArray, memory: Memory, preference: Preference
+    ) -> tuple[FloatArray, BoolArray]:
+        """The setting to apply instead, and the jobs on which the rule acted."""
+
+
+class SensorRule(Rule):
+    """As found while the last window was not metered: nothing may be learnt from silence."""
+
+    name = "sensor"
+
+    def rule(
+        self, targets_mhz: FloatArray, memory: Memory, preference: Preference
+    ) -> tuple[FloatArray, BoolArray]:
+        """As found for jobs whose last window, or reference, was not metered."""
+        last = memory.recent[0]
+        silent = ~(np.isfinite(last.time_ratio) & np.isfinite(last.energy_ratio))
+        acts = silent & (memory.decided > 0) | ~memory.reference.metered
+        return np.where(acts[:, None], np.nan, targets_mhz), acts
+
+
+class BudgetRule(Rule):
+    """No setting that can only be too slow, and no run that falls behind.
+
+    A setting whose every clock is at or below those of a window that broke the budget is at least
+    as slow as that window (step time never falls when a clock does); it is replaced by as found.
+    So is every setting while the mean excess over the last `SLIDING` windows is above
+    ``sliding_margin``.
+
+    Args:
+        n: Jobs side by side.
+        window_margin: Excess of one window's time ratio that counts as breaking the budget.
+        sliding_margin: Mean excess over the sliding windows that is borne.
+        kept: Budget-breaking windows remembered for each job.
+    """
+
+    name = "budget"
+
+    def __init__(
+        self,
+        n: int,
+        window_margin: float = 0.004,
+        sliding_margin: float = 0.004,
+        kept: int = 8,
+    ) -> None:
+        self._window_margin = window_margin
+        self._sliding_margin = sliding_margin
+        self._slow = np.full((n, kept, 3), -np.inf)
+        self._next = np.zeros(n, np.int64)
+
+    def begin(self, rows: BoolArray) -> None:
+        """Forget the episodes at ``rows``."""
+        self._slow[rows] = -np.inf
+        self._next[rows] = 0
+
+    def learn(self, seen: Seen, preference: Preference) -> None:
+        """Remember the clocks of windows that broke the budget."""
+        broke = np.nan_to_num(seen.time_ratio) > 1.0 + preference.budget + self._window_margin
+        rows = np.flatnonzero(broke)
+        slot = self._next[rows] % self._slow.shape[1]
+        self._slow[rows, slot] = np.nan_to_num(seen.clocks[rows], nan=np.inf)
+        self._next[rows] += 1
+
+    def rule(
+        self, targets_mhz: FloatArray, memory: Memory, preference: Preference
+    ) -> tuple[FloatArray, BoolArray]:
+        """As found for settings that can only be too slow, and for runs that are behind."""
+        share = targets_mhz / memory.ceiling_mhz
+        reference = memory.reference.clocks_mhz / memory.ceiling_mhz
+        clocks = np.where(np.isnan(share), reference, share)
+        clocks = np.nan_to_num(clocks, nan=0.0)
+        dominated = (clocks[:, None, :] <= self._slow + 1e-6).all(-1).any(-1)
+        behind = memory.excess.sum(1) / SLIDING > self._sliding_margin
+        acts = (dominated | behind) & ~np.isnan(targets_mhz).all(1)
+        return np.where(acts[:, None], np.nan, targets_mhz), acts
+
+
+class RateRule(Rule):
+    """No clock falls by more than ``max_drop`` of its ceiling between two windows.
+
+    Rising is never bounded: it is the way to safety.
+
+    Args:
+        max_drop: Largest fall, as a share of the knob's ceiling.
+    """
+
+    name = "rate"
+
+    def __init__(self, max_drop: float = 0.8) -> None:
+        if not 0 < max_drop <= 1:
+            raise ConfigError(f"guard.max_drop={max_drop} must be above 0 and at most 1")
+        self._max_drop = max_drop
+
+    def rule(
+        self, targets_mhz: FloatArray, memory: Memory, preference: Preference
+    ) -> tuple[FloatArray, BoolArray]:
+        """Leave a knob as found rather than let its clock fall too far at once."""
+        first = (memory.decided == 0)[:, None]
+        reference = memory.reference.clocks_mhz / memory.ceiling_mhz
+        before = np.where(first, reference, memory.recent[0].clocks)
+        floor = (np.nan_to_num(before, nan=1.0) - self._max_drop) * memory.ceiling_mhz
+        low = targets_mhz < floor - 1e-6
+        acts: BoolArray = low.any(axis=1)
+        return np.where(low, np.nan, targets_mhz), acts
+
+
+@dataclass(frozen=True)
+class GuardSpec:
+    """Which rules stand, and how strict they are.
+
+    Attributes:
+        enabled: False takes every rule away (evaluation only).
+        window_margin: See `BudgetRule`.
+        sliding_margin: See `BudgetRule`.
+        max_drop: See `RateRule`.
+    """
+
+    enabled: bool = True
+    window_margin: float = 0.004
+    sliding_margin: float = 0.004
+    max_drop: float = 0.8
+
+    def rules(self, n: int) -> list[Rule]:
+        """Fresh rules for ``n`` jobs, in the order in which they are asked."""
+        if not self.enabled:
+            return []
+        budget = BudgetRule(n, self.window_margin, self.sliding_margin)
+        return [RateRule(self.max_drop), budget, SensorRule()]
+
+
+@dataclass
+class Guard:
+    """The rules in order; the last word on every setting."""
+
+    rules: Sequence[Rule]
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def begin(self, rows: BoolArray) -> None:
+        """Forget the episodes at ``rows``."""
+        for rule in self.rules:
+            rule.begin(rows)
+
+    def learn(self, seen: Seen, preference: Preference) -> None:
+        """Let every rule look at a decided window."""
+        for rule in self.rules:
+            rule.learn(seen, preference)
+
+    def rule(self, targets_mhz: FloatArray, memory: Memory, preference: Preference) -> Ruling:
+        """Ask every rule in turn."""
+        acts: dict[str, BoolArray] = {}
+        for rule in self.rules:
+            targets_mhz, acted = rule.rule(targets_mhz, memory, preference)
+            acts[rule.name] = acted
+            self.counts[rule.name] = self.counts.get(rule.name, 0) + int(acted.sum())
+        return Ruling(targets_mhz, acts)
