@@ -20,16 +20,18 @@ class StepEvent:
     """The end of one optimizer step.
 
     Attributes:
-        index: Count of steps of this job, from 0, without gaps.
+        index: Count of steps of this job, from 0; of the last one where the event covers several.
         t_s: Monotonic time of the step's end, on the clock of the board that meters the job.
-        wall_s: Real seconds since the previous step's end (``None`` for the first).
-        work: What the step asked of the board, where it could be counted.
+        wall_s: Real seconds since the previous event (``None`` for the first).
+        work: What *one* step asked of the board, where it could be counted.
         work_source: ``counted``, ``estimated`` or ``unknown``.
-        samples: Sequences in the step, where known.
-        tokens: Tokens in the step, where known.
+        samples: Sequences in the covered steps, where known.
+        tokens: Tokens in the covered steps, where known.
         data_wait_s: Of ``wall_s``, the part spent waiting for the next batch.
         pause_s: Of ``wall_s``, the part spent outside training (evaluation, checkpoint).
         rank: Rank of the process in a distributed job.
+        steps: Steps that this event covers, at least 1: more when the job ran ahead of whoever
+            follows it. ``index`` rises by ``steps`` from event to event, so nothing is lost.
     """
 
     index: int
@@ -42,6 +44,7 @@ class StepEvent:
     data_wait_s: float = 0.0
     pause_s: float = 0.0
     rank: int = 0
+    steps: int = 1
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class JobEnd:
 
     Attributes:
         exit_code: As a shell reports it (128 + n after signal n); ``None`` for a synthetic job.
-        reason: ``completed``, ``failed``, ``interrupted`` or ``no_steps``.
+        reason: ``completed``, ``failed``, ``interrupted``, ``no_steps``, or ``unfollowed`` after
+            `Job.close`.
         steps: Steps seen in all.
     """
 
