@@ -65,7 +65,8 @@ class Episodes:
         self._reward = reward
         by_name = {k.name: k.allowed_mhz[-1] for k in knobs}
         self.memory = Memory(n, np.array([by_name.get(name, np.nan) for name in KNOB_NAMES]))
-        self.offered = np.array([name in by_name for name in KNOB_NAMES])
+        self._has = np.array([name in by_name for name in KNOB_NAMES])
+        self.offered = np.broadcast_to(self._has, (n, 3)).copy()
 
     def begin(self, reference: WindowData, rows: NDArray[np.bool_] | None = None) -> None:
         """Start new episodes at ``rows`` (all by default) from their reference windows."""
@@ -77,12 +78,16 @@ class Episodes:
         """See `rlgov.envs.observation.observe`."""
         return observe(self.memory, preference, self.offered)
 
-    def propose(self, actions: IntArray, preference: Preference) -> Ruling:
-        """Actions ``[n, 3]`` to the setting to apply."""
-        return self.rule(self.grid.targets(actions, self.knobs), preference)
+    def restrict(self, offered: NDArray[np.bool_]) -> None:
+        """Take away knobs that a user does not offer, ``[n, 3]``."""
+        self.offered = offered & self._has
+
+    def targets(self, actions: IntArray) -> FloatArray:
+        """Targets in MHz of ``actions``, ``[n, 3]`` each (NaN: auto, or not offered)."""
+        return np.where(self.offered, self.grid.targets(actions, self.knobs), np.nan)
 
     def rule(self, targets_mhz: FloatArray, preference: Preference) -> Ruling:
-        """What the guard makes of targets that did not come from the grid."""
+        """The setting to apply in place of ``targets_mhz``."""
         return self.guard.rule(targets_mhz, self.memory, preference)
 
     def remember(

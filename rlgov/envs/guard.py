@@ -150,7 +150,7 @@ class RateRule(Rule):
         before = np.where(first, reference, memory.recent[0].clocks)
         floor = (np.nan_to_num(before, nan=1.0) - self._max_drop) * memory.ceiling_mhz
         low = targets_mhz < floor - 1e-6
-        acts: BoolArray = low.any(axis=1)
+        acts = np.asarray(low.any(axis=1), bool)
         return np.where(low, np.nan, targets_mhz), acts
 
 

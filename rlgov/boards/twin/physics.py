@@ -152,7 +152,7 @@ def load_of(work: Work, spec: TwinSpec) -> Load:
 def step_time(
     load: Load, gpu_ghz: FloatArray, cpu_ghz: FloatArray, emc_ghz: FloatArray, spec: TwinSpec
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Seconds a step, and of these the GPU's, the training thread's and each loader core's."""
+    """Seconds a step, and of these the GPU's, the training thread's and each worker's."""
     q = spec.smooth
     busy = smooth_max(
         load.gpu_gcycle / gpu_ghz[..., None], load.mem_gcycle / emc_ghz[..., None], q.gpu_memory
@@ -163,7 +163,8 @@ def step_time(
     loader_s = load.loader_gcycle / (np.maximum(load.loader_workers, 1.0) * cpu_ghz)
     overlapped = smooth_max(device_s, np.where(in_thread, 0.0, loader_s), q.loader)
     time_s = overlapped + np.where(in_thread, loader_s, 0.0) + load.fixed_s
-    return time_s, busy.sum(-1), host.sum(-1), loader_s
+    thread_s = host.sum(-1) + np.where(in_thread, loader_s, 0.0)
+    return time_s, busy.sum(-1), thread_s, np.where(in_thread, 0.0, loader_s)
 
 
 def step_cost(
@@ -177,9 +178,9 @@ def step_cost(
 ) -> StepCost:
     """Seconds and mean watts of a step at the given clocks and temperature."""
     silicon = silicon or NOMINAL
-    time_s, gpu_s, host_s, loader_s = step_time(load, gpu_ghz, cpu_ghz, emc_ghz, spec)
+    time_s, gpu_s, thread_s, loader_s = step_time(load, gpu_ghz, cpu_ghz, emc_ghz, spec)
     gpu_load = np.minimum(gpu_s / time_s, 1.0)
-    thread = host_s / time_s
+    thread = thread_s / time_s
     thread_busy = np.minimum(thread + load.spin * (1.0 - np.minimum(thread, 1.0)), 1.0)
     loader_busy = np.minimum(loader_s / time_s, 1.0) * np.maximum(load.loader_workers, 1.0)
     cores_busy = np.minimum(thread_busy + loader_busy, spec.cpu.cores)

@@ -254,6 +254,23 @@ class TwinSpec:
         spec: TwinSpec = _build(TwinSpec, values, "board")
         return spec
 
+    def ceilings(self, mode: str | None = None) -> dict[str, float | None]:
+        """Caps by knob of a power mode (the first of `modes` by default).
+
+        Raises:
+            ConfigError: The board has no such mode.
+        """
+        if mode is None:
+            mode = next(iter(self.modes), None)
+        if mode is None:
+            return dict.fromkeys(KNOB_NAMES)
+        if mode not in self.modes:
+            raise ConfigError(
+                f"board {self.name} has no mode {mode!r}; it has {', '.join(self.modes) or 'none'}"
+            )
+        caps = self.modes[mode]
+        return {"gpu": caps.gpu_mhz, "cpu": caps.cpu_mhz, "emc": caps.emc_mhz}
+
     def board_knobs(self, ceiling_mhz: Mapping[str, float | None] | None = None) -> list[Knob]:
         """The offered knobs as the `Board` seam describes them."""
         ceilings = ceiling_mhz or {}

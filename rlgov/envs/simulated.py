@@ -1,0 +1,178 @@
+"""A plant of twins with synthetic jobs: what policies are trained and compared on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlgov.boards.base import KNOB_NAMES
+from rlgov.boards.twin import Load, Silicon, TwinModel, TwinSpec, TwinState, WindowOutcome, load_of
+from rlgov.boards.twin.noise import job_seeds, normals
+from rlgov.envs.plant import Plant, WindowData, role_watts
+from rlgov.jobs.jobbatch import JobBatch
+from rlgov.work import FloatArray
+
+DrawJobs = Callable[[int, np.random.Generator], JobBatch]
+
+_LENGTH_STREAM = np.uint64(0xA5A5A5A5A5A5A5A5)
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """How long a window is.
+
+    Attributes:
+        min_steps: At least so many steps.
+        min_seconds: And at least so many seconds.
+        reference_windows: As-found windows at the start, pooled into the reference.
+    """
+
+    min_steps: int = 5
+    min_seconds: float = 5.0
+    reference_windows: int = 2
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far a drawn board and job may lie from the calibrated twin (domain randomisation).
+
+    Attributes:
+        silicon: Log-normal spread of every factor of `Silicon`.
+        work: Log-normal spread of the job's cycles and joules about what was counted.
+        warm: Range of the heat at the start: 0 ambient, 1 the steady state as found.
+        drop_rail: Chance that a board lacks each rail's reading.
+    """
+
+    silicon: float = 0.1
+    work: float = 0.2
+    warm: tuple[float, float] = (0.0, 1.0)
+    drop_rail: float = 0.0
+
+
+class SimulatedPlant(Plant):
+    """``n`` twins of one board, each with a job of its own.
+
+    `outcome` and `grid` tell the truth; only evaluations may ask.
+
+    Args:
+        spec: The board.
+        draw: Draws jobs.
+        n: How many side by side.
+        window: How long a window is.
+        spread: How far boards and jobs vary.
+        mode: The power mode the board is found in; its first by default.
+    """
+
+    def __init__(
+        self,
+        spec: TwinSpec,
+        draw: DrawJobs,
+        n: int,
+        window: WindowSpec,
+        spread: Spread,
+        mode: str | None = None,
+    ) -> None:
+        self.n = n
+        self.spec = spec
+        self.window_spec = window
+        self._draw = draw
+        self._spread = spread
+        self._ceiling = spec.ceilings(mode)
+        self.knobs = spec.board_knobs(self._ceiling)
+        self._rails = list(spec.rails)
+        self._rng = np.random.default_rng(0)
+        self.jobs: JobBatch
+        self.load: Load
+        self.model: TwinModel
+        self.state: TwinState
+        self.outcome: WindowOutcome
+        self._lost: FloatArray
+
+    def reset(self, seed: int | None) -> None:
+        """Draw ``n`` new jobs on new silicon; a seed starts the stream of draws anew."""
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        rng = self._rng
+        jobs = self._draw(self.n, rng)
+        load = perturbed(load_of(jobs.work, self.spec), self._spread.work, rng)
+        silicon = Silicon.draw(self.n, self._spread.silicon, rng)
+        warm = rng.uniform(*self._spread.warm, self.n)
+        lost = rng.random((self.n, len(self._rails))) < self._spread.drop_rail
+        self._lost = np.where(lost, np.nan, 1.0)
+        self.place(jobs, load, silicon, job_seeds(self.n, rng), warm)
+
+    def place(
+        self,
+        jobs: JobBatch,
+        load: Load,
+        silicon: Silicon,
+        seeds: np.ndarray[tuple[int], np.dtype[np.uint64]],
+        warm: FloatArray | float,
+    ) -> None:
+        """Put given jobs on given silicon, instead of drawing them."""
+        self.jobs, self.load = jobs, load
+        self.model = TwinModel(self.spec, silicon, self._ceiling)
+        self.state = self.model.start(load, seeds, warm)
+
+    def window(self, targets_mhz: FloatArray) -> WindowData:
+        """Run one window on every board."""
+        spec = self.window_spec
+        load = self._drawn_lengths()
+        outcome, self.state = self.model.window(
+            self.state, targets_mhz, load, spec.min_steps, spec.min_seconds
+        )
+        self.outcome = outcome
+        seen = outcome.measured
+        return WindowData(
+            step_time_s=seen.step_time_s,
+            step_j=seen.step_time_s * seen.total_w,
+            role_w=role_watts(seen.rail_w * self._lost, self._rails, self.spec.rail_roles),
+            utilisation=seen.utilisation,
+            clocks_mhz=seen.clocks_mhz,
+            temperature_c=seen.temperature_c,
+            steps=outcome.steps,
+        )
+
+    def grid(self, targets_mhz: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The truth: noise-free seconds and joules a step of every setting, ``[n, s]`` each."""
+        return self.model.grid_cost(self.load, targets_mhz, self.state.temperature_c)
+
+    def all_settings(self) -> FloatArray:
+        """Every combination of the knobs' tables and auto, ``[s, 3]``, NaN for auto."""
+        offered = {knob.name: knob.allowed_mhz for knob in self.knobs}
+        columns = [[*offered.get(name, ()), np.nan] for name in KNOB_NAMES]
+        mesh = np.meshgrid(*columns, indexing="ij")
+        return np.stack([m.ravel() for m in mesh], axis=-1)
+
+    def _drawn_lengths(self) -> Load:
+        """The window's load: batches of varying length average out over its steps."""
+        if not self.jobs.length_cv.any():
+            return self.load
+        z = normals(self.state.seed ^ _LENGTH_STREAM, self.state.window, 1)[:, 0]
+        share = self.jobs.length_cv / np.sqrt(float(self.window_spec.min_steps))
+        return self.load.scaled(np.exp(share * np.clip(z, -3.0, 3.0)))
+
+
+def perturbed(load: Load, spread: float, rng: np.random.Generator) -> Load:
+    """``load`` with every cycle count and energy off by a log-normal factor of its own."""
+    n = len(load)
+
+    def factor(scale: float = 1.0) -> FloatArray:
+        return np.exp(rng.normal(0.0, spread * scale, n))
+
+    gpu, host, joules = factor(), factor(1.5), factor()
+    mem = factor()
+    return Load(
+        gpu_gcycle=load.gpu_gcycle * gpu[:, None],
+        mem_gcycle=load.mem_gcycle * mem[:, None],
+        host_gcycle=load.host_gcycle * host[:, None],
+        gpu_j=load.gpu_j * joules[:, None],
+        soc_j=load.soc_j * factor(),
+        mem_j=load.mem_j * factor(),
+        loader_gcycle=load.loader_gcycle * factor(),
+        loader_workers=load.loader_workers,
+        fixed_s=load.fixed_s,
+        spin=load.spin,
+    )
