@@ -1,7 +1,7 @@
 """Published language models as numbers: what the job population is drawn from.
 
 Each row restates the ``config.json`` that its authors published on the Hugging Face hub, and the
-parameter count of the paper or model card; `rlgov.jobs.counting.parameters` must reproduce the
+parameter count of the paper or model card; `rlgov.jobs.architecture.parameters` must reproduce the
 count (see the tests). BERT miniatures: Turc et al. 2019. MiniLM: Wang et al. 2020. ELECTRA: Clark
 et al. 2020. ALBERT: Lan et al. 2020. DeBERTa: He et al. 2021, 2023. Pythia: Biderman et al. 2023.
 OPT: Zhang et al. 2022. The rest: their model cards.
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgov.errors import ConfigError
-from rlgov.jobs.counting import STYLE_NAMES, Shapes
+from rlgov.jobs.architecture import STYLE_NAMES, Shapes
 
 
 @dataclass(frozen=True)
 class Arch:
-    """One model (see `rlgov.jobs.counting.Shapes` for the fields that both have).
+    """One model (see `rlgov.jobs.architecture.Shapes` for the fields that both have).
 
     Attributes:
         name: Its name on the hub, without the owner.

@@ -20,8 +20,11 @@ Importing this module does nothing; `install` does.
 
 from __future__ import annotations
 
+import atexit
 import functools
+import importlib
 import json
+import math
 import os
 import socket
 import struct
@@ -35,12 +38,12 @@ SOCKET_VARIABLE = "RLGOV_SOCKET"
 """Path of the governor's socket; without it the hook is inert."""
 
 VERSION = 1
-STEP = struct.Struct("<4sQddddqq")
-"""A step message: magic, steps so far, time, data wait, pause, busy, samples, tokens.
+STEP = struct.Struct("<4sQdddqq")
+"""A step message: magic, steps so far, time, data wait, pause, samples, tokens.
 
-``steps so far`` counts from 1 in the sending process. The time is `time.monotonic` in seconds and
-the waits (seconds), samples and tokens cover every step since the last message that got through;
--1 stands for unknown. ``busy`` is kept for the seconds this hook itself took.
+``steps so far`` counts from 1 in the sending process. The time is `time.monotonic` in seconds; the
+waits (seconds), samples and tokens cover every step since the last message that got through; -1
+stands for unknown.
 """
 
 STEP_MAGIC = b"RGS1"
@@ -48,9 +51,12 @@ JSON_MAGIC = b"RGJ1"
 """What the two kinds of message begin with; the second is followed by a JSON object."""
 
 _monotonic = time.monotonic
-_MEASURE_FROM = 2
-_MEASURE_EVERY = 200
+_perf = time.perf_counter
+_MEASURE_FROM = 2  # steps: the first ones allocate and warm up
+_MEASURE_AGAIN = 200  # steps, where no shape is visible; doubled each time
 _MEASURE_SHAPES = 16
+_MEASURE_TRIES = 64
+_DISPATCH_S = 5e-6  # what watching one operation costs the step, at least
 _SEND_BUFFER_BYTES = 1 << 20
 _LOOKAHEAD_FILE = os.path.join("accelerate", "data_loader.py")
 
@@ -101,6 +107,10 @@ class _State:
         self.pause_start: Optional[float] = None
         self.pause_end = 0.0
         self.saving = 0
+        self.optimizers: Any = weakref.WeakSet()
+        self.meter = _Meter()
+        self.step_samples = -1
+        self.step_tokens = -1
         self.clear()
 
     def clear(self) -> None:
@@ -116,6 +126,21 @@ class _State:
         if source is None:
             return not self.sources
         return source.hits * 4 > (self.steps - source.first) * 3
+
+
+class _Meter:
+    """When the work of a step is counted, and the counting that runs now."""
+
+    def __init__(self) -> None:
+        self.mode: Any = None
+        self.thread = 0
+        self.done: Set[Optional[int]] = set()
+        self.tries = 0
+        self.next_step = _MEASURE_FROM
+        self.wait = _MEASURE_AGAIN
+        self.estimated: Set[Optional[int]] = set()
+        self.plain_s = 0.0
+        self.spoilt = False
 
 
 _mark = _Mark()
@@ -233,13 +258,27 @@ def _end_step(state: _State, now: float) -> None:
     _count_sources(state)
     state.steps += 1
     state.fetched = False
-    state.last_end = now
     state.thread = threading.get_ident()
+    _end_measure(state, now)
+    state.last_end = now
+    _credit_step(state)
     message = STEP.pack(
-        STEP_MAGIC, state.steps, now, state.wait, state.pause, 0.0, state.samples, state.tokens
+        STEP_MAGIC, state.steps, now, state.wait, state.pause, state.samples, state.tokens
     )
     if _send(state, message):
         state.clear()
+    if not state.sources and state.steps >= state.meter.next_step:
+        state.meter.next_step = state.steps + state.meter.wait
+        state.meter.wait *= 2
+        _begin_measure(state, None)
+
+
+def _credit_step(state: _State) -> None:
+    if state.step_samples >= 0:
+        state.samples = max(state.samples, 0) + state.step_samples
+    if state.step_tokens >= 0:
+        state.tokens = max(state.tokens, 0) + state.step_tokens
+    state.step_samples = state.step_tokens = -1
 
 
 def _count_sources(state: _State) -> None:
@@ -254,7 +293,7 @@ def _count_sources(state: _State) -> None:
     state.keys.clear()
 
 
-def _enter(optimizer: Any) -> None:
+def _enter(optimizer: Any, closure: bool) -> None:
     stack = _local.stack
     counts = True
     for entry in stack:
@@ -262,7 +301,7 @@ def _enter(optimizer: Any) -> None:
             counts = False  # super().step(): the outermost call is the step
         else:
             entry[1] = False  # a wrapper around other optimizers: those inside are the steps
-    stack.append([optimizer, counts])
+    stack.append([optimizer, counts, closure])
 
 
 def _leave(optimizer: Any, done: bool) -> None:
@@ -297,7 +336,7 @@ def _wrap_step(step: Callable[..., Any]) -> Callable[..., Any]:
             out = step(self, *args, **kwargs)
             _mark.stepped = True
             return out
-        _enter(self)
+        _enter(self, bool(args or kwargs))
         try:
             out = step(self, *args, **kwargs)
         except BaseException:
@@ -328,6 +367,8 @@ def _wrap_patcher(patcher: Callable[..., Any]) -> Callable[..., Any]:
         result = patcher(self, *args, **kwargs)
         try:
             cls = type(self)
+            if _state is not None:
+                _state.optimizers.add(self)
             if not getattr(cls.step, "_rlgov", False):
                 cls.step = _wrap_step(cls.step)
         except Exception:
@@ -389,9 +430,9 @@ def _first_tensor(item: Any, tensor: type, budget: List[int]) -> Any:
 def _credit(state: _State, shape: Tuple[int, int]) -> None:
     samples, tokens = shape
     if samples >= 0:
-        state.samples = max(state.samples, 0) + samples
+        state.step_samples = max(state.step_samples, 0) + samples
     if tokens >= 0:
-        state.tokens = max(state.tokens, 0) + tokens
+        state.step_tokens = max(state.step_tokens, 0) + tokens
 
 
 def _fetched(state: _State, loader: Any, start: float, batch: Any, ahead: bool) -> None:
@@ -405,12 +446,13 @@ def _fetched(state: _State, loader: Any, start: float, batch: Any, ahead: bool) 
     train = state.is_train(key)
     if batch is not None:
         if state.steps == 0 and key != state.last_key:
-            state.clear()  # a look at other data before training begins
+            state.step_samples = state.step_tokens = -1  # other data, before training begins
         state.keys.add(key)
         state.last_key = key
     if train:
         _fetched_to_train(state, loader, start, now, batch, ahead)
         return
+    _abandon_measure(state)
     if state.pause_start is None:
         resumed = state.train_end > state.last_end
         state.pause_start = start if resumed else state.last_end
@@ -425,9 +467,11 @@ def _fetched_to_train(
         state.wait += now - start
     shape = None
     if batch is not None:
+        shape = _describe(batch)
+        if not state.fetched and state.steps >= _MEASURE_FROM:
+            _measure_shape(state, shape)
         state.train_end = now
         state.fetched = True
-        shape = _describe(batch)
     if ahead:
         # This loader reads one batch ahead: what the job gets now is what we saw last time.
         shape, loader._rlgov_ahead = getattr(loader, "_rlgov_ahead", None), shape
@@ -475,6 +519,7 @@ def _wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             return save(*args, **kwargs)
         start = _monotonic()
         state.saving += 1
+        _abandon_measure(state)
         try:
             return save(*args, **kwargs)
         finally:
@@ -491,6 +536,387 @@ def _patch_save(module: Any) -> None:
 
 def _patch_save_file(module: Any) -> None:
     module.save_file = _wrap_save(module.save_file)
+
+
+# ---------------------------------------------------------------------------------- counting work
+#
+# For one step a shape, a dispatch mode of torch's own looks at every operation: it passes each on
+# unchanged and notes the sizes. It is entered and left between two steps, on the training thread,
+# and only where nothing else could mind: no other mode, no profiler, nothing compiled.
+
+
+def _bucket(size: int) -> Optional[int]:
+    """Shapes within about 20 % of each other share a count, scaled by their size."""
+    return None if size <= 0 else round(4 * math.log2(size))
+
+
+def _measure_shape(state: _State, shape: Tuple[int, int]) -> None:
+    samples, tokens = shape
+    key = _bucket(tokens if tokens > 0 else samples)
+    meter = state.meter
+    if key in meter.done or len(meter.done) >= _MEASURE_SHAPES:
+        return
+    if meter.tries >= _MEASURE_TRIES:
+        return
+    _begin_measure(state, key)
+
+
+def _begin_measure(state: _State, key: Optional[int]) -> None:
+    meter = state.meter
+    if meter.mode is not None:
+        return
+    meter.tries += 1
+    torch = sys.modules["torch"]
+    thread = threading.get_ident()
+    if meter.spoilt or not _may_watch(torch) or thread != state.thread:
+        return
+    mode = _watcher(torch)
+    mode.key = key
+    mode.tally = _Tally()
+    mode.__enter__()
+    meter.mode, meter.thread = mode, thread
+    _guard_backward(torch, state)
+
+
+def _may_watch(torch: Any) -> bool:
+    if not hasattr(torch, "utils") or _has_compiled():
+        return False
+    profiling = getattr(torch.autograd, "_profiler_enabled", None)
+    if profiling is not None and profiling():
+        return False
+    return _current_mode(torch) is None
+
+
+def _current_mode(torch: Any) -> Any:
+    dispatch = sys.modules.get("torch.utils._python_dispatch")
+    current = getattr(dispatch, "_get_current_dispatch_mode", None)
+    if current is None:
+        current = torch._C._get_torch_dispatch_mode  # torch 1.13
+    return current()
+
+
+def _has_compiled() -> bool:
+    """Whether anything was or may soon be compiled; the compiler gives up under a mode."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    counters = getattr(utils, "counters", {})
+    if counters.get("frames", {}).get("total", 0):
+        return True
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    backends = getattr(frames, "cached_backends", {})
+    return any(backend is not None for backend in backends.values())
+
+
+def _leave_mode(state: _State) -> Any:
+    """Leave the running mode if that can be done now; its tally, or None."""
+    meter = state.meter
+    mode = meter.mode
+    torch = sys.modules["torch"]
+    if mode is None or meter.thread != threading.get_ident():
+        return None
+    if _current_mode(torch) is not mode:
+        mode.tally.valid = False  # another mode was entered inside ours: leave when it is gone
+        return None
+    mode.__exit__(None, None, None)
+    meter.mode = None
+    _unguard_backward(torch)
+    return mode.tally
+
+
+def _abandon_measure(state: _State) -> None:
+    """Stop counting without a result: what runs next is no part of a step."""
+    if state.meter.mode is None:
+        return
+    try:
+        _leave_mode(state)
+    except Exception:
+        _off()
+
+
+def _end_measure(state: _State, now: float) -> None:
+    meter = state.meter
+    size = state.step_tokens if state.step_tokens > 0 else state.step_samples
+    if meter.mode is None:
+        meter.plain_s = max(0.0, now - state.last_end - state.wait - state.pause)
+        if not meter.done and state.steps > _MEASURE_FROM + 1:
+            _estimate(state, size)
+        return
+    key = meter.mode.key
+    tally = _leave_mode(state)
+    if tally is None or not tally.valid:
+        return
+    meter.done.add(key)
+    note = tally.note(meter.plain_s)
+    note.update(kind="work", source="counted", size=max(size, 0))
+    _send(state, JSON_MAGIC + json.dumps(note).encode())
+
+
+def _estimate(state: _State, size: int) -> None:
+    """Where counting is not possible: six operations a parameter and token, once a shape."""
+    meter = state.meter
+    key = _bucket(size)
+    if key in meter.estimated or len(meter.estimated) >= _MEASURE_SHAPES:
+        return
+    count = byte = tensors = 0
+    for optimizer in list(state.optimizers):
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                count += parameter.numel()
+                byte += parameter.numel() * parameter.element_size()
+                tensors += 1
+    if not count:
+        return
+    meter.estimated.add(key)
+    half = byte < 4 * count
+    flop = [2.0 * count * max(size, 1), 4.0 * count * max(size, 1)]
+    nothing = [0.0, 0.0]
+    note = {
+        "kind": "work",
+        "source": "estimated",
+        "size": max(size, 0),
+        "flop": (nothing if half else flop) + [10.0 * count],
+        "flop_half": (flop if half else nothing) + [0.0],
+        "byte": [1.0 * byte, 2.0 * byte, 5.0 * byte],
+        "launch": [2.0 * tensors, 4.0 * tensors, 4.0 * tensors],
+        "host_s": [0.0, 0.0, 0.0],
+    }
+    _send(state, JSON_MAGIC + json.dumps(note).encode())
+
+
+class _Tally:
+    """What one step did, per phase (forward, backward, optimizer)."""
+
+    def __init__(self) -> None:
+        self.valid = True
+        self.differs = False
+        self.flop = [0.0, 0.0, 0.0]
+        self.half = [0.0, 0.0, 0.0]
+        self.byte = [0.0, 0.0, 0.0]
+        self.launch = [0, 0, 0]
+        self.gap_s = [0.0, 0.0, 0.0]
+        self.inside_s = 0.0
+        self.watched = 0
+        self.last = _perf()
+
+    def note(self, plain_s: float) -> Dict[str, Any]:
+        """The tally as a message; ``plain_s`` is how long a step takes that is not watched."""
+        gaps = sum(self.gap_s)
+        host = max(0.0, gaps - _DISPATCH_S * self.watched)
+        if plain_s > 0:
+            host = min(host, max(0.0, plain_s - self.inside_s))
+        share = host / gaps if gaps > 0 else 0.0
+        return {
+            "flop": self.flop,
+            "flop_half": self.half,
+            "byte": self.byte,
+            "launch": self.launch,
+            "host_s": [gap * share for gap in self.gap_s],
+        }
+
+
+def _numel(item: Any) -> int:
+    return int(item.numel()) if hasattr(item, "numel") else 0
+
+
+def _tensors(items: Any, found: List[Any]) -> List[Any]:
+    """The tensors among arguments or results, lists of tensors included."""
+    for item in items:
+        if hasattr(item, "element_size"):
+            found.append(item)
+        elif isinstance(item, (list, tuple)):
+            _tensors(item, found)
+    return found
+
+
+def _flop_mm(args: Any, out: Any) -> float:
+    return 2.0 * _numel(out) * int(args[0].shape[-1])
+
+
+def _flop_addmm(args: Any, out: Any) -> float:
+    return 2.0 * _numel(out) * int(args[1].shape[-1])
+
+
+def _flop_convolution(args: Any, out: Any) -> float:
+    weight, transposed = args[1], len(args) > 6 and args[6]
+    places = _numel(args[0]) if transposed else _numel(out)
+    return 2.0 * places * _numel(weight) / max(1, int(weight.shape[0]))
+
+
+def _flop_convolution_backward(args: Any, out: Any) -> float:
+    grad, x, weight = args[0], args[1], args[2]
+    places = _numel(x) if len(args) > 7 and args[7] else _numel(grad)
+    wanted = sum(1 for part in out[:2] if part is not None)
+    return 2.0 * wanted * places * _numel(weight) / max(1, int(weight.shape[0]))
+
+
+def _flop_attention(args: Any, _out: Any) -> float:
+    query, key, value = args[0], args[1], args[2]
+    return 2.0 * _numel(query) * int(key.shape[-2]) + 2.0 * (
+        _numel(query) / max(1, int(query.shape[-1])) * int(key.shape[-2]) * int(value.shape[-1])
+    )
+
+
+def _flop_attention_backward(args: Any, out: Any) -> float:
+    return 2.5 * _flop_attention(args[1:4], out)
+
+
+def _flop_recurrent(args: Any, _out: Any) -> float:
+    tensors = _tensors(args, [])
+    x = tensors[0]
+    weights = sum(_numel(t) for t in tensors[1:] if t.dim() == 2)
+    return 2.0 * weights * _numel(x) / max(1, int(x.shape[-1]))
+
+
+_FLOP: Dict[str, Callable[[Any, Any], float]] = {
+    "aten::mm": _flop_mm,
+    "aten::bmm": _flop_mm,
+    "aten::mv": _flop_mm,
+    "aten::dot": _flop_mm,
+    "aten::_scaled_mm": _flop_mm,
+    "aten::mkldnn_linear": _flop_mm,
+    "aten::linear": _flop_mm,
+    "aten::addmm": _flop_addmm,
+    "aten::addmv": _flop_addmm,
+    "aten::_addmm_activation": _flop_addmm,
+    "aten::baddbmm": _flop_addmm,
+    "aten::convolution": _flop_convolution,
+    "aten::_convolution": _flop_convolution,
+    "aten::convolution_overrideable": _flop_convolution,
+    "aten::convolution_backward": _flop_convolution_backward,
+    "aten::mkldnn_rnn_layer": _flop_recurrent,
+    "aten::_cudnn_rnn": _flop_recurrent,
+}
+
+_LOOKUPS = frozenset(
+    "aten::" + n for n in ("embedding", "index", "index_select", "gather", "_unsafe_index")
+)
+"""Operations that read only as much of their first argument as they return."""
+
+_DIFFERS = ("prod", "cumprod", "linalg_inv", "linalg_det", "linalg_slogdet", "linalg_svd")
+"""Beginnings of operations whose *backward* torch may compute by another formula under a mode."""
+
+
+def _kind(func: Any) -> Tuple[Any, bool, bool, bool]:
+    """What an operation is: its count of operations, view or not, lookup or not, differs or not."""
+    name = str(func._schema.name)
+    flop = _FLOP.get(name)
+    if "scaled_dot_product" in name or "flash_attention" in name:
+        flop = _flop_attention_backward if "backward" in name else _flop_attention
+    view = getattr(func, "is_view", None)
+    if view is None:
+        returns = func._schema.returns
+        view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+    free = view or name in ("aten::detach", "aten::_to_copy_view", "prim::device")
+    short = name.split("::")[-1].lstrip("_")
+    return flop, bool(free), name in _LOOKUPS, short.startswith(_DIFFERS)
+
+
+_kinds: Dict[Any, Tuple[Any, bool, bool, bool]] = {}
+
+
+def _tally(tally: _Tally, func: Any, args: Any, out: Any, phase: int) -> None:
+    kind = _kinds.get(func)
+    if kind is None:
+        kind = _kinds[func] = _kind(func)
+    count, free, lookup, differs = kind
+    tally.differs = tally.differs or differs
+    if free:
+        return
+    results = _tensors(out if isinstance(out, (list, tuple)) else (out,), [])
+    inputs = _tensors(args, [])
+    moved = sum(_numel(t) * int(t.element_size()) for t in results)
+    if lookup:
+        moved += moved + sum(_numel(t) * int(t.element_size()) for t in inputs[1:])
+    else:
+        moved += sum(_numel(t) * int(t.element_size()) for t in inputs)
+    tally.byte[phase] += moved
+    tally.launch[phase] += 1
+    lead = inputs[0] if inputs else results[0] if results else None
+    if lead is None:
+        return
+    if count is not None:
+        flop = count(args, out)
+    elif lookup:
+        flop = 0.0
+    else:
+        flop = float(max(sum(map(_numel, results)), _numel(lead)))
+    (tally.half if lead.element_size() == 2 else tally.flop)[phase] += flop
+
+
+_watchers: List[Any] = []
+
+
+def _watcher(torch: Any) -> Any:
+    """The dispatch mode that looks on (made once, when torch is there to derive it from)."""
+    if _watchers:
+        return _watchers[0]
+    dispatch: Any = importlib.import_module("torch.utils._python_dispatch")
+
+    backward_id = getattr(torch._C, "_current_graph_task_id", None)
+    grad_enabled = torch.is_grad_enabled
+
+    def phase_now() -> int:
+        if backward_id is not None and backward_id() != -1:
+            return 1
+        stack = _local.stack
+        # A closure runs the forward pass inside the optimizer's step, with gradients enabled.
+        return 2 if stack and not (stack[-1][2] and grad_enabled()) else 0
+
+    class RlgovWatcher(dispatch.TorchDispatchMode):  # type: ignore[misc]
+        tally: _Tally
+        supports_higher_order_operators = True
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # skipping would import the compiler for a job that has none
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            return True
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            start = _perf()
+            out = func(*args, **(kwargs or {}))
+            end = _perf()
+            tally = self.tally
+            try:
+                phase = phase_now()
+                tally.gap_s[phase] += start - tally.last
+                tally.inside_s += end - start
+                tally.watched += 1
+                _tally(tally, func, args, out, phase)
+                tally.last = _perf()
+            except Exception:
+                tally.valid = False
+            return out
+
+    _watchers.append(RlgovWatcher())
+    return _watchers[0]
+
+
+def _guard_backward(torch: Any, state: _State) -> None:
+    """Leave before a backward pass that would compute another way under a mode."""
+    for name in ("backward", "grad"):
+        real = getattr(torch.autograd, name)
+
+        def guarded(*args: Any, _real: Any = real, **kwargs: Any) -> Any:
+            mode = state.meter.mode
+            if mode is not None and mode.tally.differs:
+                state.meter.spoilt = True
+                _abandon_measure(state)
+            return _real(*args, **kwargs)
+
+        functools.update_wrapper(guarded, real)
+        guarded._rlgov_real = real  # type: ignore[attr-defined]
+        setattr(torch.autograd, name, guarded)
+
+
+def _unguard_backward(torch: Any) -> None:
+    for name in ("backward", "grad"):
+        real = getattr(getattr(torch.autograd, name), "_rlgov_real", None)
+        if real is not None:
+            setattr(torch.autograd, name, real)
 
 
 # --------------------------------------------------------------------------------------- start up
@@ -555,10 +981,18 @@ def _after_fork() -> None:
             old.socket.close()
         _local.stack = []
         _mark.stepped = False
+        _abandon_measure(old)
         _state = _State(old.path)
         _state.on = old.on
     except Exception:
         _off()
+
+
+def _at_exit() -> None:
+    if _mark.stepped:
+        _poll_compiled()
+    if _state is not None:
+        _abandon_measure(_state)
 
 
 def install() -> None:
@@ -570,6 +1004,7 @@ def install() -> None:
             return
         _state = _State(path)
         os.register_at_fork(after_in_child=_after_fork)
+        atexit.register(_at_exit)
         finder = _Finder()
         for name, patch in _PATCHES.items():
             if name in sys.modules:

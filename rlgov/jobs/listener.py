@@ -133,7 +133,7 @@ class Listener:
             sender.work.add(note)
 
     def _step(self, sender: _Sender, message: bytes) -> None:
-        _, seq, t_s, wait_s, pause_s, _, samples, tokens = hook.STEP.unpack(message)
+        _, seq, t_s, wait_s, pause_s, samples, tokens = hook.STEP.unpack(message)
         before, sender.seen = sender.seen, seq
         if not self._leads(sender, before):
             sender.last_t_s = t_s

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgov.errors import ConfigError
-from rlgov.jobs import counting
-from rlgov.jobs.counting import Recipe, Shapes
+from rlgov.jobs import architecture, counting
+from rlgov.jobs.architecture import Recipe, Shapes
 from rlgov.jobs.families import FAMILIES, MODELS, members, shapes
 from rlgov.jobs.jobbatch import JobBatch, Roofline
 from rlgov.work import FloatArray, Work
@@ -180,8 +180,8 @@ class Population:
         drawn["memory_gib"] = counting.memory_gib(arch, recipe)
         work = self._work(arch, recipe, drawn, rng)
         drawn["step_s"] = self.roofline.step_s(work)
-        drawn["parameters"] = counting.parameters(arch)
-        drawn["trainable"] = counting.trainable(arch, recipe)
+        drawn["parameters"] = architecture.parameters(arch)
+        drawn["trainable"] = architecture.trainable(arch, recipe)
         fits = (drawn["memory_gib"] <= self.memory_gib) & (drawn["step_s"] >= self.min_step_s)
         keep = np.flatnonzero(fits & (drawn["step_s"] <= self.max_step_s))
         return _batch(work.take(keep), _at(drawn, keep), rng)
