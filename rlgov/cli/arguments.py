@@ -58,6 +58,8 @@ def parse_arguments(command: Command, words: Sequence[str]) -> Arguments:
     for word in rest:
         if word.startswith("--config-dir"):
             parsed.config_dirs.append(_config_dir(word, rest_value=lambda: next(rest, None)))
+        elif word.partition("=")[0] in command.flags:
+            parsed.overrides.append(_own_flag(command, word, lambda: next(rest, None)))
         elif word.startswith("-"):
             _flag(parsed, word)
         else:
@@ -88,6 +90,19 @@ def _config_dir(word: str, rest_value: Callable[[], str | None]) -> Path:
     return Path(value).absolute()
 
 
+def _own_flag(command: Command, word: str, rest_value: Callable[[], str | None]) -> Override:
+    name, has_value, attached = word.partition("=")
+    key, _, value = command.flags[name].partition("=")
+    if value:
+        if has_value:
+            raise ConfigError(f"{name} takes no value")
+        return Override("", key, value)
+    given = attached if has_value else rest_value()
+    if not given:
+        raise ConfigError(f"{name} needs a value")
+    return Override("", key, given)
+
+
 def _flag(parsed: Arguments, word: str) -> None:
     if word in ("-h", "--help"):
         parsed.show_help = True
@@ -110,12 +125,12 @@ def _unknown_option(word: str) -> ConfigError:
 
 def _plain_word(command: Command, parsed: Arguments, word: str) -> None:
     match = _OVERRIDE.fullmatch(word)
+    if re.match(r"~[A-Za-z_]", word) and not Path(word).exists():
+        raise ConfigError(f"{word}: keys cannot be removed, only set; write key=value")
     # A file may well be called `a=b.csv`; one that exists is never an override.
     if command.files_rule != "none" and (match is None or Path(word).exists()):
         parsed.files.append(Path(word))
         return
-    if word.startswith("~"):
-        raise ConfigError(f"{word}: keys cannot be removed, only set; write key=value")
     if match is None:
         raise ConfigError(
             f"{word!r} is neither key=value nor an option; see rlgov {command.name} --help"

@@ -76,6 +76,8 @@ class Command:
         files: Name of its positional files in the help (``FILE...``); empty when it takes none.
         files_rule: Whether positional files are required.
         job_rule: Whether a user's command after ``--`` is taken.
+        flags: Options that stand for a key: ``--json`` for ``json=true``; with a ``=`` at the end
+            (``mount=``) the option takes a value.
         sweep_columns: Summary fields shown in the table that ends a sweep.
         exit_codes: What its exit codes mean, beyond the common ones.
     """
@@ -90,6 +92,7 @@ class Command:
     files: str = ""
     files_rule: Rule = "none"
     job_rule: Rule = "none"
+    flags: Mapping[str, str] = field(default_factory=dict)
     sweep_columns: tuple[str, ...] = ()
     exit_codes: tuple[tuple[str, str], ...] = ()
 

@@ -31,7 +31,6 @@ from rlgov.cli.schema import check_option, check_value, dotted_keys, lookup, unk
 from rlgov.errors import ConfigError
 
 HYDRA_VERSION_BASE = "1.3"
-_FILE = "RLGOVFILE"
 
 _REPLACED = {
     "hydra.run.dir": "the run folder is given as out=DIR",
@@ -63,6 +62,7 @@ class Composer:
     def __init__(self, command: Command, overlays: Sequence[Path] = ()) -> None:
         self._command = command
         self._conf = ConfPath(overlays)
+        self._scratch = Path()
 
     def compose(self, overrides: Sequence[Override], *, sweeping: bool = False) -> list[Composed]:
         """Every configuration that ``overrides`` ask for: one, or those of a sweep in order.
@@ -72,41 +72,47 @@ class Composer:
         """
         literals = Literals()
         with tempfile.TemporaryDirectory(prefix="rlgov-conf-") as scratch:
-            safe = [
-                self._group_file(
-                    literals.protect(item, self._command.key(item.key), sweeping=sweeping),
-                    Path(scratch),
-                )
-                for item in overrides
-            ]
-            with self._hydra(Path(scratch)), _readable_errors(literals):
+            self._scratch = Path(scratch)
+            self._lend_primary()
+            safe = [self._protect(item, literals, sweeping=sweeping) for item in overrides]
+            with (
+                _readable_errors(literals),
+                initialize_config_dir(scratch, version_base=HYDRA_VERSION_BASE),
+            ):
                 return [
                     self._one(combination, swept, literals)
-                    for combination, swept in _expand(safe, sweeping)
+                    for combination, swept in _expand(self._command, safe, sweeping)
                 ]
 
-    def _group_file(self, item: Override, scratch: Path) -> Override:
-        """A group's value may be a YAML file: it is lent a name that Hydra can find."""
-        path = Path(item.value).expanduser()
-        if path.suffix not in (".yaml", ".yml") or not self._conf.options(item.key):
-            return item
-        if not path.is_file():
-            raise ConfigError(f"{item.key}={item.value}: there is no such file")
-        name = f"{_FILE}{sum(1 for _ in scratch.rglob('*.yaml'))}"
-        (scratch / item.key).mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, scratch / item.key / f"{name}.yaml")
-        return Override(item.prefix, item.key, name)
+    def _protect(self, item: Override, literals: Literals, *, sweeping: bool) -> Override:
+        if not self._conf.options(item.key):
+            return literals.protect(item, self._command.key(item.key), sweeping=sweeping)
+        values = item.value.split(",") if sweeping else [item.value]
+        lent = [self._lend_name(item.key, value, literals) for value in values]
+        return Override(item.prefix, item.key, ",".join(lent))
 
-    @contextmanager
-    def _hydra(self, scratch: Path) -> Iterator[None]:
-        first, *others = self._conf.folders
-        # The overlay is Hydra's main folder, since added ones rank below it.
-        self._search = [*others, scratch]
-        with initialize_config_dir(str(first), version_base=HYDRA_VERSION_BASE):
-            yield
+    def _lend_primary(self) -> None:
+        """Hydra wants the primary config in its main folder, and ranks all other folders below."""
+        primary = self._conf.find(self._command.config)
+        if primary is None:
+            raise ConfigError(f"the configuration {self._command.config}.yaml is missing")
+        shutil.copyfile(primary, self._scratch / primary.name)
+
+    def _lend_name(self, group: str, value: str, literals: Literals) -> str:
+        """A group's value may be a YAML file: it is lent a name that Hydra can find."""
+        path = Path(value).expanduser()
+        if path.suffix not in (".yaml", ".yml"):
+            return value
+        if not path.is_file():
+            raise ConfigError(f"{group}={value}: there is no such file")
+        name = literals.hide(value)
+        target = self._scratch / group / f"{name}.yaml"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        return name
 
     def _compose(self, overrides: Sequence[str]) -> dict[str, Any]:
-        quoted = ",".join(f"'file://{_escaped(folder)}'" for folder in self._search)
+        quoted = ",".join(f"'file://{_escaped(folder)}'" for folder in self._conf.folders)
         config = compose(
             self._command.config,
             overrides=[f"hydra.searchpath=[{quoted}]", *overrides],
@@ -151,7 +157,7 @@ class Composer:
         options = self._conf.options(item.key)
         if value is None and choices[item.key] is not None:
             raise ConfigError(f"{item.key} cannot be null; it is one of {', '.join(options)}")
-        if value is not None and not str(value).startswith(_FILE):
+        if value is not None and not Literals.is_token(str(value)):
             check_option(item.key, str(value), options)
 
     def _check_item(self, item: Override, base: dict[str, Any]) -> None:
@@ -197,7 +203,7 @@ def _parse(item: Override) -> HydraOverride:
 
 
 def _expand(
-    overrides: Sequence[Override], sweeping: bool
+    command: Command, overrides: Sequence[Override], sweeping: bool
 ) -> list[tuple[list[Override], dict[str, str]]]:
     """Every combination, and of each the overrides that vary."""
     axes: list[list[Override]] = []
@@ -206,7 +212,7 @@ def _expand(
         parsed = None if "-" in item.key else _parse(item)  # no key of ours has a dash
         sweeps = parsed is not None and parsed.is_sweep_override()
         if sweeps and not sweeping:
-            raise ConfigError(_bracket_form(item))
+            raise ConfigError(_bracket_form(item, command.key(item.key).many))
         values = list(parsed.sweep_string_iterator()) if sweeps and parsed else [item.value]
         axes.append([Override(item.prefix, item.key, value) for value in values])
         varying.append(sweeps)
@@ -216,11 +222,14 @@ def _expand(
     ]
 
 
-def _bracket_form(item: Override) -> str:
+def _bracket_form(item: Override, many: bool) -> str:
     listed = f"{item.key}=[{item.value}]"
+    how = f"write {listed} (quote it in the shell: '{listed}')"
+    if many:
+        return f"{item} is a bare list; {how}, or add -m for one run each"
     return (
-        f"{item} is a bare list; write {listed} (quote it in the shell: '{listed}') "
-        "to give one run a list, or add -m for one run each"
+        f"{item} is a bare list, and {item.key} takes one value here; add -m for one run each "
+        f"(a key that takes a list has it in brackets: {how})"
     )
 
 

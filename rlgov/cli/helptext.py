@@ -82,7 +82,8 @@ def command_help(command: Command, overlays: Sequence[Path] = ()) -> str:
     conf = ConfPath(overlays)
     parts = [f"usage: {_usage(command)}", "", paragraph(command.help), "", "keys:"]
     parts.append(definitions(_keys(command, conf)))
-    parts += ["", "options:", definitions(_OPTIONS), "", "examples:"]
+    flags = [(option, f"short for {key}") for option, key in command.flags.items()]
+    parts += ["", "options:", definitions([*flags, *_OPTIONS]), "", "examples:"]
     for line, meaning in command.examples:
         parts += [paragraph(f"# {meaning}", "  "), f"  {line}"]
     parts += ["", "exit codes:", definitions([*command.exit_codes, *_EXIT_CODES])]

@@ -29,12 +29,17 @@ def instantiate_group(node: Mapping[str, Any], name: str, **more: Any) -> Any:
     for target in _targets(node):
         _check_target(target, name)
     try:
-        return instantiate(dict(node), _convert_="all", **more)
+        if not more:
+            return instantiate(dict(node), _convert_="all")
+        # Passed through Hydra, objects such as dataclasses would be turned into dictionaries.
+        return instantiate({**node, "_partial_": True}, _convert_="all")(**more)
     except HydraException as error:
         if isinstance(error.__cause__, RlgovError):
             raise error.__cause__ from None
         reason = str(error.__cause__ or error).splitlines()[0]
         raise ConfigError(f"{name} cannot be built: {reason}") from error
+    except TypeError as error:
+        raise ConfigError(f"{name} cannot be built: {error}") from error
 
 
 def _targets(node: Any) -> Iterator[Any]:
@@ -50,13 +55,26 @@ def _targets(node: Any) -> Iterator[Any]:
 
 def _check_target(target: Any, name: str) -> None:
     """Only rlgov's own names are built: a shared config must not run what it likes."""
-    module, _, attribute = str(target).rpartition(".")
-    if not module.startswith("rlgov."):
+    words = str(target).split(".")
+    if words[0] != "rlgov" or len(words) < 3:
         raise ConfigError(f"{name}: _target_ {target} is not a part of rlgov")
     try:
-        built = getattr(import_module(module), attribute)
+        built = _locate(words)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{name}: there is no {target} ({error})") from error
     # A module of ours also holds what it imported; `rlgov.files.os` must not pass.
     if not str(getattr(built, "__module__", "")).startswith("rlgov."):
         raise ConfigError(f"{name}: _target_ {target} is not a part of rlgov")
+
+
+def _locate(words: list[str]) -> Any:
+    """The class or function that ``words`` name, or the class whose method they name."""
+    for word in words[1:-2]:
+        if word[:1].isupper():
+            raise ImportError("too many parts")
+    owner, last = words[-2:]
+    if owner[:1].isupper():
+        built = getattr(import_module(".".join(words[:-2])), owner)
+        getattr(built, last)
+        return built
+    return getattr(import_module(".".join(words[:-1])), last)

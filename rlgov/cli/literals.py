@@ -29,6 +29,11 @@ class Literals:
         self._texts.append(text)
         return f"RLGOVPATH{len(self._texts) - 1}X"
 
+    @staticmethod
+    def is_token(text: str) -> bool:
+        """Whether ``text`` stands for another."""
+        return _TOKEN.fullmatch(text) is not None
+
     def reveal(self, data: Any) -> Any:
         """``data`` with its texts back in place, and no carriage return ending a string."""
         if isinstance(data, dict):
