@@ -37,30 +37,15 @@ def read_parquet(path: Path) -> Table:
     Raises:
         TraceError: pyarrow is missing, or the file is damaged.
     """
-    return Table(*_cells(read_parquet_rows(path)), delimiter=",", decimal_comma=False)
-
-
-def read_parquet_rows(path: Path) -> list[dict[str, object]]:
-    """The rows of a Parquet file; what is null is left out.
-
-    Raises:
-        TraceError: pyarrow is missing, or the file is damaged.
-    """
     arrow = _pyarrow()
     try:
         table = arrow.parquet.read_table(path)
     except (OSError, arrow.ArrowException) as error:
         raise TraceError(f"cannot read {path} as Parquet: {error}") from error
-    rows: list[dict[str, object]] = table.to_pylist()
-    return [{k: v for k, v in row.items() if v is not None} for row in rows]
-
-
-def _cells(
-    rows: Sequence[Mapping[str, object]],
-) -> tuple[tuple[str, ...], tuple[tuple[int, tuple[str, ...]], ...]]:
-    header = tuple(dict.fromkeys(name for row in rows for name in row))
-    numbered = enumerate(rows, start=2)
-    return header, tuple((n, tuple(_text(row.get(h)) for h in header)) for n, row in numbered)
+    header = tuple(table.column_names)
+    numbered = enumerate(table.to_pylist(), start=2)
+    cells = tuple((n, tuple(_text(row[name]) for name in header)) for n, row in numbered)
+    return Table(header, cells, delimiter=",", decimal_comma=False)
 
 
 def _text(value: object) -> str:

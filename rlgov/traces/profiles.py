@@ -128,6 +128,15 @@ def write_profile(
     write_rows(Path(path), rows, [column.name for column in PROFILE_COLUMNS], dialect)
 
 
+def parse_profiles(text: str) -> list[Profile]:
+    """As `read_profiles`, from the text of a CSV file.
+
+    Raises:
+        TraceError: It is no profile (with line and column).
+    """
+    return _profiles(parse_table(text, _TEXTS))
+
+
 def is_profile_header(header: Iterable[str]) -> bool:
     """Whether column names look like a profile's: a knob and a figure, and no time axis."""
     names = {name.strip().lower() for name in header}

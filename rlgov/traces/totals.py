@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 
 INPUT_RAILS = ("vdd_in", "pom_5v_in", "vin")
@@ -38,7 +39,7 @@ def total_w(rails: Mapping[str, float], rule: str) -> float | None:
         value = rails.get(rule.lower())
         return None if value is None else max(value, 0.0)
     connected = [max(w, 0.0) for rail, w in rails.items() if not is_unconnected(rail)]
-    return sum(connected) if connected else None
+    return math.fsum(connected) if connected else None
 
 
 def is_unconnected(rail: str) -> bool:
