@@ -54,8 +54,12 @@ inputs need not be read (first: dispatch-mode count; second: assumption from the
 BACKWARD_LAUNCH_FROZEN = 0.75
 """Launches of a backward pass without weight and bias gradients, over one with them."""
 
-MIXED_BYTE = 3.0
-"""Bytes an activation under autocast: matrices in 2, norms, softmax and residuals in 4."""
+MIXED_BYTE, HALF_BYTE = 2.8, 2.2
+"""Bytes an activation element under autocast, and with weights in half precision (norms and softmax
+still compute in fp32): dispatch-mode counts give 2.5 to 3.2 and 1.9 to 2.8, by kind of layer."""
+
+CAST_LAUNCHES = (16.0, 20.0)
+"""Kernels that autocast adds to a layer, forward and backward (dispatch mode: 15-21 and 18-22)."""
 
 MODULE_GCYCLE = 40e-6
 """Python's cost of one module call on an A78-class core: a BERT layer's forward pass of 18 modules
@@ -148,7 +152,7 @@ def activation_elements(a: Shapes, r: Recipe) -> FloatArray:
 
 def _element_byte(r: Recipe) -> FloatArray:
     """Bytes an activation element."""
-    return np.where(r.half_weights, 2.0, np.where(r.half, MIXED_BYTE, 4.0))
+    return np.where(r.half_weights, HALF_BYTE, np.where(r.half, MIXED_BYTE, 4.0))
 
 
 def _weight_bytes(a: Shapes, r: Recipe) -> tuple[FloatArray, FloatArray]:
@@ -184,12 +188,13 @@ def step_bytes(a: Shapes, r: Recipe) -> FloatArray:
 
 def launches(a: Shapes, r: Recipe) -> FloatArray:
     """Kernel launches of one step, ``[n, 3]``."""
-    cast = 2 * a.of_style("linear") * (r.half & ~r.half_weights)
+    autocast = r.half & ~r.half_weights
     adapters = 5 * np.where(r.lora_all, a.of_style("linear"), 2.0) * r.lora
     saved = a.of_style("launch_fused") * r.fused_attention
-    layer = a.of_style("launch_forward") - saved + cast + adapters
+    layer = a.of_style("launch_forward") - saved + CAST_LAUNCHES[0] * autocast + adapters
     frozen = np.where(r.frozen, BACKWARD_LAUNCH_FROZEN, 1.0)
-    back = frozen * a.of_style("launch_backward") - 2 * saved + cast + 2 * adapters
+    back = frozen * a.of_style("launch_backward") - 2 * saved + 2 * adapters
+    back = back + CAST_LAUNCHES[1] * autocast
     tensors = trainable_tensors(a, r)
     # Later gradients of an accumulation are added to the first: one launch a tensor.
     later = (r.accumulation - 1) / r.accumulation * tensors
