@@ -157,8 +157,8 @@ def distance_to(train: JobBatch, test: JobBatch, *, chunk: int = 256) -> FloatAr
     """Distance of each test job to the nearest training job, ``[len(test)]``.
 
     In `features`, each divided by its standard deviation over the training jobs, so 1 is one
-    spread of the population along one feature. Compare with `typical_distance`: training jobs'
-    distance to one another is not 0 either.
+    spread of the population along one feature. Compare with the distance of validation jobs: it is
+    not 0 either, and shrinks as more training jobs are given.
 
     Args:
         train: Jobs that a policy was trained on.

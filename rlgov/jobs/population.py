@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from rlgov.jobs import architecture, counting
 from rlgov.jobs.architecture import Recipe, Shapes
 from rlgov.jobs.families import FAMILIES, MODELS, members, shapes
 from rlgov.jobs.jobbatch import JobBatch, Roofline
+from rlgov.jobs.rules import RULE_KEYS, Draws, Rule, force, matches
 from rlgov.work import FloatArray, Work
 
 SPLITS = ("train", "validation", "heldout")
@@ -27,10 +28,6 @@ METHODS = ("full", "lora", "bitfit")
 PRECISIONS = ("fp32", "bf16", "fp16", "bf16_weights")
 """``bf16`` and ``fp16`` run under autocast; ``bf16_weights`` stores the weights in bf16."""
 
-Rule: TypeAlias = Mapping[str, Sequence[str | float]]
-"""Values of labels; a job matches where each of them is among those listed."""
-
-RULE_KEYS = ("family", "method", "loader", "batch")
 MAX_ROUNDS = 200
 _SHAPES = shapes()
 _INSTRUCT = np.array([m.instruct for m in MODELS])
@@ -38,8 +35,6 @@ _DECODER = np.array([m.decoder for m in MODELS])
 _CONTEXT = np.array([float(m.context) for m in MODELS])
 _FAMILY = np.array([m.family for m in MODELS])
 _NAME = np.array([m.name for m in MODELS])
-
-Draws: TypeAlias = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -203,7 +198,7 @@ class Population:
             "fused_optimizer": rng.random(n) < self.fused_optimizer_share,
         }
         if self.only:
-            _force(drawn, self.only, rng)
+            force(drawn, self.only, rng)
         drawn["index"] = _models(drawn["family"], rng)
         drawn["instruct"] = _INSTRUCT[drawn["index"]]
         drawn["fused_attention"] &= ~_SHAPES.disentangled[drawn["index"]]
@@ -271,15 +266,6 @@ class Population:
         return {"loader_gcycle": cycles, "loader_workers": workers, "fixed_s": fixed}
 
 
-def matches(labels: Mapping[str, NDArray[Any]], rule: Rule) -> NDArray[np.bool_]:
-    """Which jobs match ``rule`` in every label that it names."""
-    length = len(next(iter(labels.values())))
-    found = np.ones(length, bool)
-    for key, values in rule.items():
-        found &= np.isin(labels[key], list(values))
-    return found
-
-
 def _known(what: str, given: Sequence[str] | Mapping[str, Any], known: Sequence[str]) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -297,19 +283,6 @@ def _log_uniform(bounds: tuple[float, float], n: int, rng: np.random.Generator) 
 
 def _at(drawn: Draws, index: NDArray[np.intp]) -> Draws:
     return {name: values[index] for name, values in drawn.items()}
-
-
-def _force(drawn: Draws, rules: Sequence[Rule], rng: np.random.Generator) -> None:
-    """Give every job one rule, and the labels that it names."""
-    assigned = rng.integers(len(rules), size=len(drawn["family"]))
-    for i, rule in enumerate(rules):
-        at = np.flatnonzero(assigned == i)
-        for key, values in rule.items():
-            column = drawn[key]
-            chosen = rng.choice(np.asarray(list(values)), len(at))
-            wide = np.promote_types(column.dtype, chosen.dtype)
-            drawn[key] = column.astype(wide)
-            drawn[key][at] = chosen
 
 
 def _models(family: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:

@@ -15,7 +15,8 @@ from omegaconf import OmegaConf
 from rlgov.errors import ConfigError
 from rlgov.jobs.families import DECODER_FAMILIES, ENCODER_FAMILIES, MODELS, members, model
 from rlgov.jobs.jobbatch import JobBatch, Roofline, distance_to, features
-from rlgov.jobs.population import LoaderRegime, Population, matches
+from rlgov.jobs.population import LoaderRegime, Population
+from rlgov.jobs.rules import matches
 from rlgov.work import Work
 
 CONF = Path(__file__).parents[2] / "conf" / "population"
@@ -83,6 +84,12 @@ def test_heldout_jobs_are_never_drawn_for_training(name: str, batches: dict[str,
         assert matches(batches["heldout"].labels, rule).sum() > 200
     either = np.any([matches(batches["heldout"].labels, rule) for rule in held.only], axis=0)
     assert either.all()
+
+
+def test_validation_is_training_from_another_stream() -> None:
+    own, other = (OmegaConf.load(CONF / f"{name}.yaml") for name in ("default", "validation"))
+    assert own.pop("split") != other.pop("split")
+    assert own == other
 
 
 def test_heldout_holds_a_whole_encoder_line_and_a_whole_decoder_line() -> None:
