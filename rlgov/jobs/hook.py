@@ -379,15 +379,16 @@ def _wrap_patcher(patcher: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patch_optimizer(module: Any) -> None:
-    global _compiling  # noqa: PLW0603 - one process, one hook
-    torch = sys.modules.get("torch")
-    compiler = getattr(torch, "compiler", None) or sys.modules.get("torch.compiler")
-    _compiling = getattr(compiler, "is_compiling", _never)
     base = module.Optimizer
     names = [n for n in ("_patch_step_function", "_hook_for_profile") if hasattr(base, n)]
     for name in names or ["__init__"]:
         setattr(base, name, _wrap_patcher(getattr(base, name)))
     base.zero_grad = _wrap_zero_grad(base.zero_grad)
+
+
+def _patch_compiler(module: Any) -> None:
+    global _compiling  # noqa: PLW0603 - one process, one hook
+    _compiling = getattr(module, "is_compiling", _never)  # absent before torch 2.1
 
 
 # ------------------------------------------------------------------------------- batches, pauses
@@ -923,6 +924,7 @@ def _unguard_backward(torch: Any) -> None:
 
 _PATCHES: Dict[str, Callable[[Any], None]] = {
     "torch.optim.optimizer": _patch_optimizer,
+    "torch.compiler": _patch_compiler,
     "torch.utils.data.dataloader": _patch_loader,
     "torch.serialization": _patch_save,
     "safetensors.torch": _patch_save_file,
