@@ -11,6 +11,9 @@ from rlgov.errors import ConfigError
 
 COMMANDS: dict[str, str] = {
     "boards": "rlgov.cli.boards:COMMAND",
+    "traces import": "rlgov.cli.traces:IMPORT",
+    "traces check": "rlgov.cli.traces:CHECK",
+    "traces show": "rlgov.cli.traces:SHOW",
 }
 """Command name (one or two words) -> where its `Command` is, in the order of ``rlgov --help``."""
 

@@ -46,6 +46,7 @@ BAD = [
     (["budget=[0.1"], "cannot be read"),
     (["profile="], "needs a path"),
     (["out="], "needs a path"),
+    (["absent.csv"], "there is no file absent.csv"),
     (["~budget"], "cannot be removed"),
     (["--budget=0.1"], "budget=0.1"),
     (["--multirn"], "did you mean --multirun"),

@@ -135,6 +135,7 @@ def test_flags_stand_for_keys(ask: Cli, probe: Probe) -> None:
 
 def test_files_and_the_job_are_passed_on_untouched(ask: Cli, probe: Probe) -> None:
     Path("budget=1.csv").touch()
+    Path("a [1].csv").touch()
     assert ask("a [1].csv", "budget=1.csv", "budget=2", "--", "python", "--", "x=1").code == 0
     assert probe.seen[-1].files == (Path("a [1].csv"), Path("budget=1.csv"))
     assert probe.seen[-1].job == ("python", "--", "x=1")
