@@ -12,7 +12,9 @@ from rlgov.cli.confdir import ConfPath
 from rlgov.cli.registry import COMMANDS, load, subcommands
 from rlgov.cli.text import definitions, paragraph
 
-_KEY = re.compile(r"(?P<key>[A-Za-z_]\w*):\s*(?P<value>[^#\n]*?)\s*(?:#\s*(?P<note>.*))?")
+_KEY = re.compile(
+    r"(?P<indent> *)(?P<key>[A-Za-z_]\w*):\s*(?P<value>[^#\n]*?)\s*(?:#\s*(?P<note>.*))?"
+)
 _GROUP = re.compile(
     r"\s*-\s+(?:optional\s+)?(?P<key>\w+):\s*(?P<value>[^#\n]*?)\s*(?:#\s*(?P<note>.*))?"
 )
@@ -116,19 +118,32 @@ def _keys(command: Command, conf: ConfPath) -> list[tuple[str, str]]:
 
 
 def _keys_of(path: Path, command: Command, conf: ConfPath) -> list[tuple[str, str]]:
-    """Top-level keys and groups of a YAML file with the comments above or beside them."""
+    """Keys and groups of a YAML file with the comments above or beside them."""
     found: list[tuple[str, str]] = []
     comment: list[str] = []
+    parents: list[tuple[int, str]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.lstrip().startswith("#"):
             comment.append(line.lstrip("# ").rstrip())
             continue
         match = _KEY.fullmatch(line) or _GROUP.fullmatch(line)
-        if match and match["key"] != "defaults":
+        if match and match["key"] not in ("defaults", "_target_"):
             meaning = " ".join([*comment, match["note"] or ""]).strip()
-            found.append(_entry(match["key"], match["value"], meaning, command, conf))
+            key = _dotted(match, parents)
+            found.append(_entry(key, match["value"], meaning, command, conf))
         comment = []
     return found
+
+
+def _dotted(match: re.Match[str], parents: list[tuple[int, str]]) -> str:
+    """The key with those that it is nested in, which ``parents`` keeps with their indents."""
+    if "indent" not in match.groupdict():  # a line of the defaults list
+        return match["key"]
+    indent = len(match["indent"])
+    while parents and parents[-1][0] >= indent:
+        parents.pop()
+    parents.append((indent, match["key"]))
+    return ".".join(name for _, name in parents)
 
 
 def _entry(key: str, value: str, meaning: str, command: Command, conf: ConfPath) -> tuple[str, str]:
@@ -136,4 +151,6 @@ def _entry(key: str, value: str, meaning: str, command: Command, conf: ConfPath)
     options = [str(choice) for choice in rule.choices] or conf.options(key)
     if options:
         meaning = f"{meaning} One of: {', '.join(options)}.".strip()
+    if not value:
+        return f"{key}:", meaning  # the keys below it follow
     return f"{key}={'REQUIRED' if value == '???' else value}", meaning
