@@ -16,6 +16,7 @@ import json
 import logging
 import math
 import os
+import stat
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ VERSION = 1
 _log = logging.getLogger(__name__)
 _HEAD = b'{"crc":"'
 _ROW = b'","row":'
+_BLOCK = 65536
 _BODY_AT = len(_HEAD) + 8 + len(_ROW)
 
 
@@ -234,6 +236,9 @@ def _open(path: Path) -> FileIO:
         handle = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+")
     except OSError as error:
         raise TraceError(f"cannot open {path} for appending: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+        handle.close()
+        raise TraceError(f"{path} is no regular file: a trace cannot be appended to it")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -243,14 +248,18 @@ def _open(path: Path) -> FileIO:
 
 
 def _cut_tail(handle: FileIO, path: Path) -> tuple[int, int]:
-    """``(length kept, bytes cut)``."""
-    data = handle.readall() or b""
-    good = data.rfind(b"\n") + 1
-    if good < len(data):
-        _log.warning("%s: %d bytes of an unfinished record were cut", path, len(data) - good)
+    """``(length kept, bytes cut)``; the last line end is looked for from the end backwards."""
+    size = end = handle.seek(0, os.SEEK_END)
+    good = 0
+    while end > 0 and not good:
+        begin = max(0, end - _BLOCK)
+        at = os.pread(handle.fileno(), end - begin, begin).rfind(b"\n")
+        good, end = (begin + at + 1 if at >= 0 else 0), begin
+    if good < size:
+        _log.warning("%s: %d bytes of an unfinished record were cut", path, size - good)
         handle.truncate(good)
     handle.seek(good)
-    return good, len(data) - good
+    return good, size - good
 
 
 def _finite(value: object) -> object:

@@ -7,6 +7,7 @@ import csv
 import io
 import math
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ def read_bytes(path: Path) -> bytes:
         TraceError: It is missing, a folder or unreadable.
     """
     try:
+        if stat.S_ISCHR(path.stat().st_mode):
+            raise TraceError(f"cannot read {path}: a device has no end")
         return path.read_bytes()
     except OSError as error:
         raise TraceError(f"cannot read {path}: {error.strerror or error}") from error

@@ -39,7 +39,8 @@ def total_w(rails: Mapping[str, float], rule: str) -> float | None:
         value = rails.get(rule.lower())
         return None if value is None else max(value, 0.0)
     connected = [max(w, 0.0) for rail, w in rails.items() if not is_unconnected(rail)]
-    return math.fsum(connected) if connected else None
+    # A sensor steps in mW; rounding keeps 0.1 + 0.2 from showing up in every file.
+    return round(math.fsum(connected), 9) if connected else None
 
 
 def is_unconnected(rail: str) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from rlgov.errors import ConfigError
 from rlgov.traces.row import Plain, TraceRow
@@ -62,9 +61,11 @@ class Clock:
     interval_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an interval that is not positive."""
-        if self.interval_s is not None and not 0 < self.interval_s < float("inf"):
-            raise ConfigError(f"interval_s must be above 0 s, not {self.interval_s}")
+        """Refuse an interval that no logger has."""
+        if self.interval_s is not None and not 0 < self.interval_s <= 3600:
+            raise ConfigError(
+                f"interval_s must be above 0 s and at most 1 h, not {self.interval_s}"
+            )
 
 
 @dataclass
@@ -149,17 +150,12 @@ class Importer(ABC):
         """
 
 
-def millis(values: Mapping[str, float]) -> dict[str, float]:
-    """Milliwatts as watts."""
-    return {name: value / 1000.0 for name, value in values.items()}
+def plausible(stamp: datetime) -> bool:
+    """Whether a stamp can be a computer's clock (one that was never set says 1970)."""
+    return 1970 <= stamp.year <= 2200
 
 
 def lines_of(text: str) -> list[str]:
     """Lines without their ends; a last line without an end counts, form feeds do not split."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines and not lines[-1] else lines
-
-
-def file_label(path: Path) -> str:
-    """Name of a file for a report: without the folders of the machine it was on."""
-    return path.name

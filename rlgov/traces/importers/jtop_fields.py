@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from rlgov.traces.importers.base import Sample
+from rlgov.traces.importers.base import Sample, plausible
 from rlgov.traces.totals import is_unconnected
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?")
@@ -34,9 +34,12 @@ def read_cell(sample: Sample, name: str, cell: str, decimal_comma: bool) -> None
 def _read_time(sample: Sample, name: str, cell: str) -> bool:
     if name == "time":
         try:
-            sample.stamp = datetime.fromisoformat(cell.ljust(26, "0") if "." in cell else cell)
+            stamp = datetime.fromisoformat(cell.ljust(26, "0") if "." in cell else cell)
         except ValueError:
             return False
+        if not plausible(stamp):
+            return False
+        sample.stamp = stamp
     elif name == "uptime":
         match = _UPTIME.fullmatch(cell)
         if match is None:

@@ -12,7 +12,15 @@ from datetime import datetime, timezone
 from itertools import pairwise
 
 from rlgov.traces.importers.assemble import assemble
-from rlgov.traces.importers.base import Clock, Imported, Importer, ImportReport, Sample, lines_of
+from rlgov.traces.importers.base import (
+    Clock,
+    Imported,
+    Importer,
+    ImportReport,
+    Sample,
+    lines_of,
+    plausible,
+)
 from rlgov.traces.importers.registry import register
 from rlgov.traces.importers.tegra_fields import (
     ENGINE,
@@ -35,7 +43,7 @@ _START = re.compile(
     r"(?:\[?(?:\d\d-\d\d-\d{4}|\d{4}-\d\d-\d\d)[ T]\d\d:\d\d:\d\d\S*\s+)?(?<![IV])RAM\s+\d+/",
     re.ASCII,
 )
-_LOOKS_LIKE = re.compile(r"(?<![IV])RAM\s+\d+/\d+MB|(?:GR3D|EMC)(?:_FREQ)?\s+[\d@]")
+_LOOKS_LIKE = re.compile(r"(?<![IV])RAM\s+\d+/\d+MB|(?:GR3D|EMC)(?:_FREQ)?\s+(?:\d+%|@)")
 _NAMES = {"RAM", "SWAP", "IRAM", "CPU", "EMC", "EMC_FREQ", "GR3D", "GR3D_FREQ", "MTS", "EDP"}
 
 Handler = Callable[[Sample, str], bool]
@@ -109,7 +117,7 @@ def _stamp(match: re.Match[str]) -> datetime | None:
             stamp = stamp.replace(tzinfo=datetime.strptime(zone, "%z").tzinfo or timezone.utc)
     except ValueError:
         return None
-    return stamp
+    return stamp if plausible(stamp) else None
 
 
 def _take(sample: Sample, tokens: list[str], i: int) -> int:

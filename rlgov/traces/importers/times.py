@@ -68,34 +68,20 @@ def instants(samples: Sequence[Sample], clock: Clock, report: ImportReport) -> l
                 result[-1] + step if result else datetime.min.replace(tzinfo=timezone.utc)
             )
     for i in range(first):
-        result[i] = _before(result[first], step * (first - i))
+        result[i] = result[first] - step * (first - i)
     _describe_zone(samples, clock, report)
     return result
 
 
-def _before(instant: datetime, step: timedelta) -> datetime:
-    try:
-        return instant - step
-    except OverflowError:
-        return instant
-
-
 def _utc(stamp: datetime, local: tzinfo, before: datetime | None) -> datetime:
     if stamp.tzinfo is not None:
-        return _to_utc(stamp)
-    early = _to_utc(stamp.replace(tzinfo=local, fold=0))
-    late = _to_utc(stamp.replace(tzinfo=local, fold=1))
+        return stamp.astimezone(timezone.utc)
+    early = stamp.replace(tzinfo=local, fold=0).astimezone(timezone.utc)
+    late = stamp.replace(tzinfo=local, fold=1).astimezone(timezone.utc)
     # In the gap of spring `late` is before `early`, and `early` continues the night's time.
     if before is None or late <= early or early >= before - _STEP_BACK_OK:
         return early
     return late
-
-
-def _to_utc(stamp: datetime) -> datetime:
-    try:
-        return stamp.astimezone(timezone.utc)
-    except OverflowError:  # year 1 or 9999 beside the zone's offset
-        return stamp.replace(tzinfo=timezone.utc)
 
 
 def _describe_zone(samples: Sequence[Sample], clock: Clock, report: ImportReport) -> None:
