@@ -26,7 +26,7 @@ _TEMPERATURE = re.compile(
     re.ASCII,
 )
 _POWER = re.compile(r"(-?[0-9]{1,8})(mW)?(?:/-?[0-9]{1,8}(?:mW)?){1,2}|(-?[0-9]{1,8})mW")
-_POWER_LIKE = re.compile(r"[^/\s]*/[^/\s]*|\S*mW\S*")
+_POWER_LIKE = re.compile(r"-?[0-9]\S*|[^/\s]*/[^/\s]*|\S*mW\S*")
 _RAIL_NAME = re.compile(
     r"(?:POM|VDD|VIN|SYS|CV|VDDQ|VDDRQ)[A-Z0-9_]*|GPU|CPU|SOC|CV|NC(?:_[A-Z0-9]+)?"
 )

@@ -158,7 +158,10 @@ def _take_value(sample: Sample, tokens: list[str], i: int, reader: Handler) -> i
     if not value or _begins_field(value):
         sample.bad.append(name)
         return i + 1
-    _keep(sample, name, reader(sample, value), name)
+    good = reader(sample, value)
+    _keep(sample, name, good, name)
+    if not good and is_name(value.partition("@")[0]):
+        return i + 1  # the field has lost its value: this is the next field
     return _behind_brackets(tokens, i + 1) if "(" in value else i + 2
 
 
