@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -105,6 +107,7 @@ class RunFolder:
         self.path = path
         self.command = command
         self.resumed = resumed
+        self._release: Callable[[], object] | None = None
 
     @classmethod
     def create(
@@ -144,7 +147,11 @@ class RunFolder:
                 (runs / name).mkdir()
             except FileExistsError:
                 continue
-            return cls._claim(runs / name, command)
+            folder = cls(runs / name, command)
+            folder._lock()
+            _claim(folder.path)
+            folder.write_status("running")
+            return folder
 
     @classmethod
     def _create_at(cls, out: Path, command: str, *, overwrite: bool, resume: bool) -> RunFolder:
@@ -152,29 +159,35 @@ class RunFolder:
         if out.exists() and not out.is_dir():
             raise ConfigError(f"out={out} is a file; give a folder")
         if out.is_dir() and any(out.iterdir()):
-            if resume:
-                resumed = True
-            elif overwrite:
-                _clear_run(out)
-            else:
+            if not (resume or overwrite):
                 raise _not_empty(out)
+            resumed = resume
         out.mkdir(parents=True, exist_ok=True)
-        if resumed:
-            folder = cls(out, command, resumed=True)
-            folder.write_status("running")
-            return folder
-        return cls._claim(out, command)
-
-    @classmethod
-    def _claim(cls, path: Path, command: str) -> RunFolder:
-        try:
-            # Exclusive, so that of two runs given the same empty folder only one gets it.
-            (path / STATUS_FILE).open("x").close()
-        except FileExistsError:
-            raise _not_empty(path) from None
-        folder = cls(path, command)
+        folder = cls(out, command, resumed=resumed)
+        folder._lock()
+        if overwrite and not resumed and any(out.iterdir()):
+            _clear_run(out)
+        if not resumed:
+            _claim(out)
         folder.write_status("running")
         return folder
+
+    def _lock(self) -> None:
+        """Keep other processes out of the folder for as long as this object lives."""
+        handle = os.open(self.path, os.O_RDONLY)
+        self._release = weakref.finalize(self, os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._release()
+            raise ConfigError(f"out={self.path}: a run is still going on there") from None
+        except OSError:
+            return  # a file system without locks; the claim below still stands between new runs
+
+    def close(self) -> None:
+        """Let other runs have the folder (with resume=true or overwrite=true)."""
+        if self._release is not None:
+            self._release()
 
     def child(self, name: str, command: str | None = None) -> RunFolder:
         """A run folder inside this one."""
@@ -202,6 +215,14 @@ class RunFolder:
             self.path / STATUS_FILE,
             {"command": self.command, "status": status, "exit_code": exit_code, "pid": os.getpid()},
         )
+
+
+def _claim(path: Path) -> None:
+    try:
+        # Exclusive, so that of two runs given the same empty folder only one gets it.
+        (path / STATUS_FILE).open("x").close()
+    except FileExistsError:
+        raise _not_empty(path) from None
 
 
 def _not_empty(out: Path) -> ConfigError:

@@ -115,13 +115,26 @@ def test_overwrite_clears_a_run_and_resume_keeps_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = RunFolder.create(out, "x")
     first.write_summary({"a": 1})
+    first.close()
     (out / "deep" / "er").mkdir(parents=True)
     resumed = RunFolder.create(out, "x", resume=True)
     assert resumed.resumed
     assert (out / "summary.json").exists()
+    resumed.close()
     fresh = RunFolder.create(out, "x", overwrite=True)
     assert not fresh.resumed
     assert [path.name for path in out.iterdir()] == ["status.json"]
+
+
+@pytest.mark.parametrize("how", ["overwrite", "resume"])
+def test_a_folder_in_use_is_neither_overwritten_nor_resumed(how: str, tmp_path: Path) -> None:
+    running = RunFolder.create(tmp_path / "out", "x")
+    running.write_summary({"a": 1})
+    with pytest.raises(ConfigError, match="still going on"):
+        RunFolder.create(tmp_path / "out", "x", **{how: True})
+    assert (tmp_path / "out" / "summary.json").exists()
+    running.close()
+    assert RunFolder.create(tmp_path / "out", "x", **{how: True}).path == tmp_path / "out"
 
 
 def test_overwrite_removes_nothing_that_no_run_wrote(tmp_path: Path) -> None:
@@ -137,7 +150,7 @@ def test_overwrite_follows_no_link(tmp_path: Path) -> None:
     elsewhere.mkdir()
     (elsewhere / "kept").touch()
     out = tmp_path / "out"
-    RunFolder.create(out, "x")
+    RunFolder.create(out, "x").close()
     (out / "link").symlink_to(elsewhere)
     RunFolder.create(out, "x", overwrite=True)
     assert (elsewhere / "kept").exists()

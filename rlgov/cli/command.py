@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,6 +100,24 @@ class Command:
     def key(self, name: str) -> Key:
         """The checks of ``name``; those of the common keys when the command has none."""
         return self.keys.get(name, COMMON_KEYS.get(name, Key()))
+
+
+def later(place: str) -> Callable[[Invocation], int]:
+    """A command's ``run`` that is imported only when it is called.
+
+    A file of this room is imported for ``rlgov --help``; one that needs NumPy or more keeps its
+    work in another module and names it here.
+
+    Args:
+        place: ``package.module:function``.
+    """
+
+    def run(invocation: Invocation) -> int:
+        module, _, function = place.partition(":")
+        code: int = getattr(import_module(module), function)(invocation)
+        return code
+
+    return run
 
 
 COMMON_KEYS: Mapping[str, Key] = {"out": Key(kind="path")}

@@ -15,6 +15,9 @@ from rlgov.errors import RlgovError
 from rlgov.files import RunFolder, plain
 
 INTERRUPTED = 130
+TERMINATED = 143
+STOPPED = (INTERRUPTED, TERMINATED)
+"""Exit codes of a run that was stopped from outside."""
 
 
 def config_text(composed: Composed) -> str:
@@ -62,11 +65,11 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def _record_failure(folder: RunFolder, error: BaseException) -> None:
-    status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
     code = exit_code_of(error)
+    status = "interrupted" if code in STOPPED else "failed"
     try:
         if not summary_of(folder.path):
-            text = str(error) or type(error).__name__
+            text = status if code in STOPPED else str(error) or type(error).__name__
             folder.write_summary({"status": status, "exit_code": code, "error": text})
         folder.write_status(status, code)
     except OSError:

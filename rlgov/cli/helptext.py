@@ -33,6 +33,7 @@ _EXIT_CODES = (
     ("6", "a trace or profile cannot be read or written"),
     ("125", "any other failure of rlgov's own"),
     ("130", "interrupted (Ctrl-C)"),
+    ("143", "terminated (SIGTERM)"),
 )
 
 _OPTIONS = (

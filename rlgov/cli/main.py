@@ -6,8 +6,10 @@ Importing this module imports neither Hydra nor anything heavier, so that the he
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from rlgov.cli.arguments import Arguments, parse_arguments
 from rlgov.cli.command import Command
@@ -16,6 +18,7 @@ from rlgov.errors import RlgovError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+TERMINATED = 143
 
 
 def entry() -> None:
@@ -24,7 +27,13 @@ def entry() -> None:
         # A file name in another encoding must not stop a run that only prints it.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, terminate)
     sys.exit(main(sys.argv[1:]))
+
+
+def terminate(*_: object) -> NoReturn:
+    """End as an exception would, so that whatever must be given back is given back."""
+    raise SystemExit(TERMINATED)
 
 
 def main(words: Sequence[str]) -> int:
@@ -81,10 +90,13 @@ def _run(command: Command, arguments: Arguments) -> int:
         print("---\n".join(config_text(run) for run in runs), end="")
         return 0
     folder = make_folder(command, runs)
-    if not arguments.multirun:
-        return run_once(command, runs[0], arguments, folder)
 
     def run_one(composed: Composed, child: RunFolder) -> int:
         return run_once(command, composed, arguments, child)
 
-    return run_sweep(command, runs, folder, run_one)
+    try:
+        if arguments.multirun:
+            return run_sweep(command, runs, folder, run_one)
+        return run_one(runs[0], folder)
+    finally:
+        folder.close()

@@ -16,7 +16,7 @@ from typing import Any
 
 from rlgov.cli.command import Command
 from rlgov.cli.compose import Composed
-from rlgov.cli.execute import INTERRUPTED, exit_code_of, summary_of
+from rlgov.cli.execute import STOPPED, exit_code_of, summary_of
 from rlgov.cli.text import table
 from rlgov.errors import RlgovError
 from rlgov.files import RunFolder, write_text_atomic
@@ -36,7 +36,7 @@ class Ended:
     @property
     def status(self) -> str:
         """``completed``, ``failed`` or ``interrupted``."""
-        if self.exit_code == INTERRUPTED:
+        if self.exit_code in STOPPED:
             return "interrupted"
         return "completed" if self.exit_code == 0 else "failed"
 
@@ -49,7 +49,7 @@ def run_sweep(
     A run that fails is shown at once and the sweep goes on; Ctrl-C ends the sweep.
 
     Returns:
-        0, the exit code of the first run that failed, or 130.
+        0, the exit code of the first run that failed, or that of the one that was stopped.
     """
     ended: list[Ended] = []
     for number, composed in enumerate(runs):
@@ -58,7 +58,7 @@ def run_sweep(
         child = folder.child(str(number))
         code = _run_guarded(number, composed, child, run_one)
         ended.append(Ended(number, composed.swept, code, summary_of(child.path)))
-        if code == INTERRUPTED:
+        if code in STOPPED:
             break
     return _finish(command, ended, len(runs), folder)
 
@@ -66,7 +66,7 @@ def run_sweep(
 def _run_guarded(number: int, composed: Composed, child: RunFolder, run_one: RunOne) -> int:
     try:
         code = run_one(composed, child)
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, SystemExit) as error:
         return exit_code_of(error)
     except RlgovError as error:
         print(f"run {number} failed: {error}", file=sys.stderr, flush=True)
@@ -83,8 +83,8 @@ def _run_guarded(number: int, composed: Composed, child: RunFolder, run_one: Run
 def _finish(command: Command, ended: Sequence[Ended], total: int, folder: RunFolder) -> int:
     failed = [run for run in ended if run.exit_code != 0]
     code = failed[0].exit_code if failed else 0
-    if any(run.exit_code == INTERRUPTED for run in ended):
-        code = INTERRUPTED
+    if ended[-1].exit_code in STOPPED:
+        code = ended[-1].exit_code
     swept = list(ended[0].swept)
     columns = command.sweep_columns or _numbers(ended)[:6]
     header = ["run", *swept, "status", *columns]
@@ -102,8 +102,8 @@ def _finish(command: Command, ended: Sequence[Ended], total: int, folder: RunFol
             ],
         }
     )
-    statuses = {0: "completed", INTERRUPTED: "interrupted"}
-    folder.write_status(statuses.get(code, "failed"), code)
+    status = "interrupted" if code in STOPPED else "failed" if code else "completed"
+    folder.write_status(status, code)
     return code
 
 

@@ -11,7 +11,7 @@ import yaml
 
 import rlgov
 from rlgov.cli.arguments import Override
-from rlgov.cli.command import Command
+from rlgov.cli.command import Command, later
 from rlgov.cli.compose import Composer
 from rlgov.cli.confdir import packaged_conf
 from rlgov.cli.registry import COMMANDS, load
@@ -68,6 +68,11 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_work_of_a_command_is_imported_when_it_is_called() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        later("rlgov.nowhere:run")(None)  # type: ignore[arg-type]
 
 
 def test_python_m_rlgov() -> None:

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 from pathlib import Path
 
+import pytest
+
 from rlgov.cli.command import Invocation
+from rlgov.cli.main import terminate
 from tests.cli.probe import Cli, Probe, refuse_board
 
 
@@ -66,15 +70,21 @@ def test_an_exit_code_of_the_job_counts_as_a_failure(ask: Cli, probe: Probe) -> 
     assert "run 0 ended with exit code 7" in result.err
 
 
-def test_interrupt_ends_the_sweep(ask: Cli, probe: Probe) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_ends_the_sweep(
+    number: signal.Signals, code: int, ask: Cli, probe: Probe, request: pytest.FixtureRequest
+) -> None:
+    before = signal.signal(signal.SIGTERM, terminate)
+    request.addfinalizer(lambda: signal.signal(signal.SIGTERM, before))
+
     def interrupt_second(invocation: Invocation) -> int:
         if invocation.config["budget"] == 2:
-            raise KeyboardInterrupt
+            signal.raise_signal(number)
         return 0
 
     probe.behave = interrupt_second
     result = ask("-m", "budget=1,2,3", "out=s")
-    assert result.code == 130
+    assert result.code == code
     assert len(probe.seen) == 2
     assert _status("s/1") == "interrupted"
     assert _status("s") == "interrupted"
