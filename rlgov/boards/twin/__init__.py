@@ -4,11 +4,14 @@
 behind the `Board` seam. Both run the same equations (`physics`).
 """
 
+from rlgov.boards.twin.drift import Drift, DriftSpec, drift_at
 from rlgov.boards.twin.model import Silicon, TwinModel, TwinState, WindowOutcome
-from rlgov.boards.twin.physics import Load, StepCost, load_of, step_cost
+from rlgov.boards.twin.physics import Load, StepCost, beside, load_of, step_cost
 from rlgov.boards.twin.spec import TwinSpec
 
 __all__ = [
+    "Drift",
+    "DriftSpec",
     "Load",
     "Silicon",
     "StepCost",
@@ -16,6 +19,8 @@ __all__ = [
     "TwinSpec",
     "TwinState",
     "WindowOutcome",
+    "beside",
+    "drift_at",
     "load_of",
     "step_cost",
 ]

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rlgov.boards.base import KNOB_NAMES
 from rlgov.boards.twin.governors import next_clocks
-from rlgov.boards.twin.noise import SeedArray, normals
+from rlgov.boards.twin.noise import SeedArray
 from rlgov.boards.twin.physics import (
     NOMINAL,
     Load,
@@ -21,53 +20,21 @@ from rlgov.boards.twin.physics import (
     StepCost,
     rail_watts,
     step_cost,
+    step_loads,
+    step_time,
+    total_watts,
 )
+from rlgov.boards.twin.powercap import gpu_within_limit
+from rlgov.boards.twin.sensing import Measured, Sensed, TwinState, board_gain, sense, sum_columns
 from rlgov.boards.twin.spec import TwinSpec
 from rlgov.work import FloatArray
 
 __all__ = ["Measured", "Silicon", "TwinModel", "TwinState", "WindowOutcome"]
 
-STEP_TIME_CV = 0.02
-"""Relative spread of one step's time at constant work [assumed]."""
-WINDOW_TIME_CV = 0.002
-"""Relative spread of a window's mean step time that more steps do not average away [assumed]."""
 EQUILIBRIUM_PASSES = 8
 """Fixed-point passes after which the governors rest on every job of the population."""
-GAIN_WINDOW = np.int64(-1)
-"""Window number whose noise is a board's fixed calibration error."""
-
-
-@dataclass(frozen=True)
-class TwinState:
-    """What a batch of boards remembers between windows.
-
-    Attributes:
-        temperature_c: Junction, ``[n]``.
-        governor_ghz: Where the board's own governors stand, ``[n, 3]``.
-        rail_w: True watts by rail at the end of the last window, ``[n, rails]``.
-        time_s: True seconds a step in the last window, ``[n]``.
-        window: Windows so far, ``[n]``.
-        seed: Noise seed, ``[n]``.
-    """
-
-    temperature_c: FloatArray
-    governor_ghz: FloatArray
-    rail_w: FloatArray
-    time_s: FloatArray
-    window: NDArray[np.int64]
-    seed: SeedArray
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a governor could measure: ``[n]``, rails ``[n, rails]``, knobs ``[n, 3]``."""
-
-    step_time_s: FloatArray
-    rail_w: FloatArray
-    total_w: FloatArray
-    utilisation: FloatArray
-    clocks_mhz: FloatArray
-    temperature_c: FloatArray
+WINDOW_PASSES = 2
+"""Passes in a window: it starts where the last one ended, and lasts many governor periods."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +65,8 @@ class TwinModel:
         spec: The board.
         silicon: How each piece differs from the spec; each attribute ``[n]`` or a number.
         ceiling_mhz: As-found maximum by knob (a power mode's caps); the table's end by default.
+        power_limit_w: Cap of the total that the board itself holds by lowering its GPU clock,
+            a number or ``[n]``; the spec's by default.
     """
 
     def __init__(
@@ -105,10 +74,13 @@ class TwinModel:
         spec: TwinSpec,
         silicon: Silicon = NOMINAL,
         ceiling_mhz: dict[str, float | None] | None = None,
+        power_limit_w: FloatArray | float | None = None,
     ) -> None:
         self.spec = spec
         self.silicon = silicon
         self.levels_ghz = [np.asarray(spec.knobs[k].levels_mhz) / 1e3 for k in KNOB_NAMES]
+        limit = spec.power_limit_w if power_limit_w is None else power_limit_w
+        self.power_limit_w = None if limit is None else np.asarray(limit, float)
         caps = ceiling_mhz or {}
         self.ceiling_ghz = np.array(
             [(caps.get(k) or spec.knobs[k].levels_mhz[-1]) / 1e3 for k in KNOB_NAMES]
@@ -117,19 +89,16 @@ class TwinModel:
         self._caps_only = np.array([spec.knobs[k].mode == "cap" for k in KNOB_NAMES])
         names = list(spec.rails)
         self.total_index = np.array([names.index(r) for r in spec.total_rails])
-        self.channels = 1 + len(names) + 3 + 1
 
     def start(self, load: Load, seed: SeedArray, warm: float | FloatArray = 0.5) -> TwinState:
         """Boards that have run ``load`` as found; ``warm`` 0 is ambient, 1 the steady heat."""
         n = len(load)
         clocks = np.broadcast_to(self.ceiling_ghz, (n, 3)).copy()
         ambient = self.ambient_c(n)
-        cost = self._cost(load, clocks, ambient)
-        for _ in range(EQUILIBRIUM_PASSES):
-            clocks = next_clocks(clocks, cost, self.ceiling_ghz, self.spec)
-            cost = self._cost(load, clocks, ambient)
+        auto = np.full((n, 3), np.nan)
+        clocks, cost = self._rest(load, auto, clocks, ambient, self.silicon, EQUILIBRIUM_PASSES)
         rails = rail_watts(cost.component_w, self.spec)
-        rise = self.spec.thermal.resistance_k_per_w * rails[:, self.total_index].sum(-1)
+        rise = self.spec.thermal.resistance_k_per_w * self._total(rails)
         return TwinState(
             temperature_c=ambient + np.asarray(warm) * rise,
             governor_ghz=clocks,
@@ -137,6 +106,7 @@ class TwinModel:
             time_s=cost.time_s,
             window=np.zeros(n, np.int64),
             seed=seed,
+            gain=1.0 + self.spec.sensors.gain_spread * board_gain(seed, rails.shape[1]),
         )
 
     def ambient_c(self, n: int) -> FloatArray:
@@ -159,14 +129,14 @@ class TwinModel:
         """
         clocks, cost = self._settle(state, target_mhz, load)
         rails = rail_watts(cost.component_w, self.spec)
-        total = rails[:, self.total_index].sum(-1)
+        total = self._total(rails)
         steps = np.maximum(np.ceil(min_seconds / cost.time_s), min_steps)
         delay = self._transition_s(state, clocks)
         duration = steps * cost.time_s + delay * (1.0 - cost.time_s / state.time_s)
-        before = state.rail_w[:, self.total_index].sum(-1)
+        before = self._total(state.rail_w)
         energy = delay * before + (duration - delay) * total
         outcome = WindowOutcome(
-            measured=self._measure(state, cost, rails, clocks, steps),
+            measured=sense(Sensed(self.spec, cost, rails, clocks, steps), state, self.total_index),
             steps=steps,
             duration_s=duration,
             energy_j=energy,
@@ -187,24 +157,20 @@ class TwinModel:
         clocks = np.where(np.isnan(pinned), self.ceiling_ghz, pinned)
         wide, temperature = load.against_grid(), temperature_c[:, None]
         silicon = self.silicon.against_grid()
-        cost = self._cost(wide, clocks, temperature, silicon)
-        if np.isnan(target_mhz).any() or self._caps_only.any():
-            for _ in range(EQUILIBRIUM_PASSES):
-                free = next_clocks(clocks, cost, self.ceiling_ghz, self.spec)
-                clocks = self._effective(pinned, free)
-                cost = self._cost(wide, clocks, temperature, silicon)
+        passes = EQUILIBRIUM_PASSES if self._follows(target_mhz) else 0
+        _, cost = self._rest(wide, pinned, clocks, temperature, silicon, passes)
         rails = rail_watts(cost.component_w, self.spec)
-        return cost.time_s, cost.time_s * rails[..., self.total_index].sum(-1)
+        return cost.time_s, cost.time_s * self._total(rails)
 
     def _cost(
         self,
         load: Load,
         clocks_ghz: FloatArray,
         temperature_c: FloatArray,
-        silicon: Silicon | None = None,
+        silicon: Silicon,
     ) -> StepCost:
         gpu, cpu, emc = clocks_ghz[..., 0], clocks_ghz[..., 1], clocks_ghz[..., 2]
-        return step_cost(load, gpu, cpu, emc, temperature_c, self.spec, silicon or self.silicon)
+        return step_cost(load, gpu, cpu, emc, temperature_c, self.spec, silicon)
 
     def _effective(self, target_ghz: FloatArray, governor_ghz: FloatArray) -> FloatArray:
         """Clocks that result from targets (NaN: auto) over the board's own governors."""
@@ -213,22 +179,67 @@ class TwinModel:
         clocks: FloatArray = np.where(self._caps_only, capped, pinned)
         return clocks
 
+    def _total(self, rail_w: FloatArray) -> FloatArray:
+        """Watts of the total from watts by rail ``[..., rails]``."""
+        total: FloatArray = sum_columns(rail_w, self.total_index)
+        return total
+
+    def _follows(self, target: FloatArray) -> bool:
+        """Whether the board's own governors have a say under ``target``."""
+        return bool(np.isnan(target).any() or self._caps_only.any())
+
+    def _rest(
+        self,
+        load: Load,
+        target_ghz: FloatArray,
+        clocks_ghz: FloatArray,
+        temperature_c: FloatArray,
+        silicon: Silicon,
+        passes: int,
+    ) -> tuple[FloatArray, StepCost]:
+        """Clocks and cost after ``passes`` of the governors, within what heat and power allow."""
+        throttle = self._throttle(temperature_c)
+        clocks = self._effective(target_ghz, clocks_ghz)
+        clocks[..., 0] = np.minimum(clocks[..., 0], throttle)
+        for _ in range(passes):
+            times = step_time(load, clocks[..., 0], clocks[..., 1], clocks[..., 2], self.spec)
+            loads = step_loads(load, times, clocks[..., 2], self.spec)
+            free = next_clocks(clocks, times, loads, self.ceiling_ghz, self.spec)
+            clocks = self._effective(target_ghz, free)
+            clocks[..., 0] = np.minimum(clocks[..., 0], throttle)
+        cost = self._cost(load, clocks, temperature_c, silicon)
+        return self._power_limited(load, clocks, temperature_c, silicon, cost)
+
+    def _power_limited(
+        self,
+        load: Load,
+        clocks_ghz: FloatArray,
+        temperature_c: FloatArray,
+        silicon: Silicon,
+        cost: StepCost,
+    ) -> tuple[FloatArray, StepCost]:
+        if self.power_limit_w is None:
+            return clocks_ghz, cost
+        limit = self.power_limit_w
+        if 0 < limit.ndim < cost.time_s.ndim:
+            limit = limit[:, None]  # a limit for each board stands against a grid of settings
+
+        def watts(gpu_ghz: FloatArray) -> FloatArray:
+            clocks_ghz[..., 0] = gpu_ghz
+            now = self._cost(load, clocks_ghz, temperature_c, silicon)
+            return total_watts(now.component_w, self.spec)
+
+        clocks_ghz[..., 0] = gpu_within_limit(
+            watts, clocks_ghz[..., 0].copy(), self.levels_ghz[0][0], limit
+        )
+        return clocks_ghz, self._cost(load, clocks_ghz, temperature_c, silicon)
+
     def _settle(
         self, state: TwinState, target_mhz: FloatArray, load: Load
     ) -> tuple[FloatArray, StepCost]:
-        target = target_mhz / 1e3
-        throttle = self._throttle(state.temperature_c)
-        clocks = self._effective(target, state.governor_ghz)
-        clocks[:, 0] = np.minimum(clocks[:, 0], throttle)
-        cost = self._cost(load, clocks, state.temperature_c)
-        if not (np.isnan(target).any() or self._caps_only.any()):
-            return clocks, cost
-        for _ in range(2):
-            free = next_clocks(clocks, cost, self.ceiling_ghz, self.spec)
-            clocks = self._effective(target, free)
-            clocks[:, 0] = np.minimum(clocks[:, 0], throttle)
-            cost = self._cost(load, clocks, state.temperature_c)
-        return clocks, cost
+        passes = WINDOW_PASSES if self._follows(target_mhz) else 0
+        target, stand = target_mhz / 1e3, state.governor_ghz
+        return self._rest(load, target, stand, state.temperature_c, self.silicon, passes)
 
     def _throttle(self, temperature_c: FloatArray) -> FloatArray:
         thermal = self.spec.thermal
@@ -240,38 +251,9 @@ class TwinModel:
     def _transition_s(self, state: TwinState, clocks_ghz: FloatArray) -> FloatArray:
         """Seconds until the slowest changed clock is effective."""
         changed = np.abs(clocks_ghz - state.governor_ghz) > 1e-6
-        slowest: FloatArray = (changed * self._delay_s).max(-1)
+        delays = changed * self._delay_s
+        slowest: FloatArray = np.maximum(np.maximum(delays[:, 0], delays[:, 1]), delays[:, 2])
         return slowest
-
-    def _measure(
-        self,
-        state: TwinState,
-        cost: StepCost,
-        rails: FloatArray,
-        clocks_ghz: FloatArray,
-        steps: FloatArray,
-    ) -> Measured:
-        sensors = self.spec.sensors
-        n_rails = rails.shape[1]
-        z = normals(state.seed, state.window, self.channels)
-        gain = normals(state.seed, np.full_like(state.window, GAIN_WINDOW), n_rails)
-        metered_s = np.maximum(steps * cost.time_s - sensors.lag_s, sensors.refresh_s)
-        samples = np.maximum(metered_s / sensors.refresh_s, 1.0)[:, None]
-        time_cv = np.sqrt(STEP_TIME_CV**2 / steps + WINDOW_TIME_CV**2)
-        residue = sensors.lag_s / metered_s * np.exp(-1.0)
-        lagged = rails + (state.rail_w - rails) * np.minimum(residue, 1.0)[:, None]
-        spread = np.sqrt(((sensors.noise * rails) ** 2 + sensors.quantum_w**2 / 12.0) / samples)
-        measured_w = lagged * (1.0 + sensors.gain_spread * gain) + spread * z[:, 1 : 1 + n_rails]
-        loads = np.stack([cost.gpu_load, cost.cpu_load, cost.emc_load], axis=-1)
-        noisy = loads * (1.0 + sensors.clock_noise / np.sqrt(samples) * z[:, 1 + n_rails : -1])
-        return Measured(
-            step_time_s=cost.time_s * (1.0 + time_cv * z[:, 0]),
-            rail_w=np.maximum(measured_w, 0.0),
-            total_w=np.maximum(measured_w[:, self.total_index].sum(-1), 0.0),
-            utilisation=np.clip(noisy, 0.0, 1.0),
-            clocks_mhz=clocks_ghz * 1e3,
-            temperature_c=np.round(state.temperature_c + 0.3 * z[:, -1], 1),
-        )
 
     def _advance(
         self,
@@ -282,7 +264,7 @@ class TwinModel:
         duration_s: FloatArray,
     ) -> TwinState:
         thermal = self.spec.thermal
-        total = rails[:, self.total_index].sum(-1)
+        total = self._total(rails)
         steady = self.ambient_c(len(total)) + thermal.resistance_k_per_w * total
         decay = np.exp(-duration_s / thermal.time_constant_s)
         return TwinState(
@@ -292,4 +274,5 @@ class TwinModel:
             time_s=cost.time_s,
             window=state.window + 1,
             seed=state.seed,
+            gain=state.gain,
         )

@@ -12,7 +12,7 @@ broadcasts, so a grid of settings is ``[1, s]`` clocks against ``[n, 1, 3]`` loa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,70 @@ class Load:
         )
 
 
+def beside(
+    load: Load,
+    gpu_share: FloatArray | float = 0.0,
+    memory_share: FloatArray | float = 0.0,
+    cpu_share: FloatArray | float = 0.0,
+) -> Load:
+    """``load`` beside a co-runner that takes shares (0 to below 1) of GPU, bandwidth and CPU.
+
+    The job's own share shrinks, so its work takes longer; what the co-runner does in the meantime
+    draws power like the job's own and is on the same rails.
+    """
+    gpu = 1.0 / (1.0 - np.asarray(gpu_share, float))
+    memory = 1.0 / (1.0 - np.asarray(memory_share, float))
+    cpu = 1.0 / (1.0 - np.asarray(cpu_share, float))
+    return replace(
+        load,
+        gpu_gcycle=load.gpu_gcycle * gpu[..., None],
+        mem_gcycle=load.mem_gcycle * memory[..., None],
+        host_gcycle=load.host_gcycle * cpu[..., None],
+        gpu_j=load.gpu_j * gpu[..., None],
+        soc_j=load.soc_j * memory,
+        mem_j=load.mem_j * memory,
+        loader_gcycle=load.loader_gcycle * cpu,
+    )
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Where the seconds of a step go.
+
+    Attributes:
+        time_s: The whole step, ``[...]``.
+        phase_s: Each phase, ``[..., 3]``.
+        busy_s: The GPU's own time in each phase, ``[..., 3]``.
+        host_s: The training thread's own time in each phase, ``[..., 3]``.
+        loading_s: Data loading in the training thread, ``[...]``.
+        worker_s: Data loading of each worker beside it, ``[...]``.
+    """
+
+    time_s: FloatArray
+    phase_s: FloatArray
+    busy_s: FloatArray
+    host_s: FloatArray
+    loading_s: FloatArray
+    worker_s: FloatArray
+
+
+@dataclass(frozen=True)
+class StepLoads:
+    """How busy each unit is over a step; every array ``[...]``.
+
+    Attributes:
+        gpu: Busy share of the GPU, as the board's own counter sees it.
+        cpu: Busy share of the busiest core.
+        emc: Bandwidth used over the peak at this clock.
+        cores_busy: Mean number of busy cores.
+    """
+
+    gpu: FloatArray
+    cpu: FloatArray
+    emc: FloatArray
+    cores_busy: FloatArray
+
+
 @dataclass(frozen=True)
 class StepCost:
     """What one step costs at given clocks; every array ``[...]``.
@@ -91,18 +155,20 @@ class StepCost:
     Attributes:
         time_s: Seconds a step.
         component_w: Mean watts by component, at the given temperature.
-        gpu_load: Busy share of the GPU, as the board's own counter sees it.
-        emc_load: Bandwidth used over the peak at this clock.
-        cpu_load: Busy share of the busiest core.
-        cores_busy: Mean number of busy cores.
+        loads: How busy each unit is.
+        times: The parts of ``time_s``.
     """
 
     time_s: FloatArray
     component_w: dict[str, FloatArray]
-    gpu_load: FloatArray
-    emc_load: FloatArray
-    cpu_load: FloatArray
-    cores_busy: FloatArray
+    loads: StepLoads
+    times: StepTimes
+
+
+def over_phases(values: FloatArray) -> FloatArray:
+    """Sum over the last axis of length 3; NumPy's own reduction is five times slower on so few."""
+    total: FloatArray = values[..., 0] + values[..., 1] + values[..., 2]
+    return total
 
 
 def smooth_max(a: FloatArray, b: FloatArray, q: float) -> FloatArray:
@@ -133,7 +199,7 @@ def load_of(work: Work, spec: TwinSpec) -> Load:
         + work.flop_half / (gpu.half_flop_per_cycle * gpu.half_efficiency)
         + work.launch * gpu.launch_kcycle * 1e3
     )
-    byte = work.byte.sum(-1)
+    byte = over_phases(work.byte)
     return Load(
         gpu_gcycle=gpu_gcycle,
         mem_gcycle=1e-9 * work.byte / (memory.byte_per_cycle * memory.efficiency),
@@ -151,20 +217,35 @@ def load_of(work: Work, spec: TwinSpec) -> Load:
 
 def step_time(
     load: Load, gpu_ghz: FloatArray, cpu_ghz: FloatArray, emc_ghz: FloatArray, spec: TwinSpec
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Seconds a step, and of these the GPU's, the training thread's and each worker's."""
+) -> StepTimes:
+    """Seconds a step at the given clocks."""
     q = spec.smooth
     busy = smooth_max(
         load.gpu_gcycle / gpu_ghz[..., None], load.mem_gcycle / emc_ghz[..., None], q.gpu_memory
     )
     host = load.host_gcycle / cpu_ghz[..., None]
-    device_s = smooth_max(busy, host, q.host).sum(-1)
+    phase = smooth_max(busy, host, q.host)
     in_thread = load.loader_workers < 0.5
     loader_s = load.loader_gcycle / (np.maximum(load.loader_workers, 1.0) * cpu_ghz)
-    overlapped = smooth_max(device_s, np.where(in_thread, 0.0, loader_s), q.loader)
-    time_s = overlapped + np.where(in_thread, loader_s, 0.0) + load.fixed_s
-    thread_s = host.sum(-1) + np.where(in_thread, loader_s, 0.0)
-    return time_s, busy.sum(-1), thread_s, np.where(in_thread, 0.0, loader_s)
+    loading, worker = np.where(in_thread, loader_s, 0.0), np.where(in_thread, 0.0, loader_s)
+    time_s = smooth_max(over_phases(phase), worker, q.loader) + loading + load.fixed_s
+    return StepTimes(time_s, phase, busy, host, loading, worker)
+
+
+def step_loads(load: Load, times: StepTimes, emc_ghz: FloatArray, spec: TwinSpec) -> StepLoads:
+    """How busy each unit is during a step."""
+    time_s = times.time_s
+    thread = (over_phases(times.host_s) + times.loading_s) / time_s
+    thread_busy = np.minimum(thread + load.spin * (1.0 - np.minimum(thread, 1.0)), 1.0)
+    worker_load = np.minimum(times.worker_s / time_s, 1.0)
+    worker_busy = worker_load * np.maximum(load.loader_workers, 1.0)
+    bandwidth = over_phases(load.mem_gcycle) * spec.memory.efficiency
+    return StepLoads(
+        gpu=np.minimum(over_phases(times.busy_s) / time_s, 1.0),
+        cpu=np.maximum(thread_busy, worker_load),
+        emc=bandwidth / (emc_ghz * time_s),
+        cores_busy=np.minimum(thread_busy + worker_busy, spec.cpu.cores),
+    )
 
 
 def step_cost(
@@ -178,23 +259,18 @@ def step_cost(
 ) -> StepCost:
     """Seconds and mean watts of a step at the given clocks and temperature."""
     silicon = silicon or NOMINAL
-    time_s, gpu_s, thread_s, loader_s = step_time(load, gpu_ghz, cpu_ghz, emc_ghz, spec)
-    gpu_load = np.minimum(gpu_s / time_s, 1.0)
-    thread = thread_s / time_s
-    thread_busy = np.minimum(thread + load.spin * (1.0 - np.minimum(thread, 1.0)), 1.0)
-    loader_busy = np.minimum(loader_s / time_s, 1.0) * np.maximum(load.loader_workers, 1.0)
-    cores_busy = np.minimum(thread_busy + loader_busy, spec.cpu.cores)
-    emc_load = load.mem_gcycle.sum(-1) * spec.memory.efficiency / (emc_ghz * time_s)
+    times = step_time(load, gpu_ghz, cpu_ghz, emc_ghz, spec)
+    busy = step_loads(load, times, emc_ghz, spec)
+    time_s = times.time_s
     leak = np.exp(spec.thermal.leak_per_k * (temperature_c - KELVIN_REFERENCE_C))
     component_w = {
-        "gpu": _gpu_w(load, time_s, gpu_load, gpu_ghz, leak, spec, silicon),
-        "cpu": _cpu_w(cores_busy, cpu_ghz, leak, spec, silicon),
+        "gpu": _gpu_w(load, time_s, busy.gpu, gpu_ghz, leak, spec, silicon),
+        "cpu": _cpu_w(busy.cores_busy, cpu_ghz, leak, spec, silicon),
         "soc": _soc_w(load, time_s, emc_ghz, spec, silicon),
         "mem": _mem_w(load, time_s, emc_ghz, spec, silicon),
         "base": np.broadcast_to(np.asarray(spec.base_w * silicon.base, float), time_s.shape),
     }
-    cpu_load = np.maximum(thread_busy, np.minimum(loader_s / time_s, 1.0))
-    return StepCost(time_s, component_w, gpu_load, emc_load, cpu_load, cores_busy)
+    return StepCost(time_s, component_w, busy, times)
 
 
 def _gpu_w(
@@ -209,7 +285,7 @@ def _gpu_w(
     gpu = spec.gpu
     v = voltage(gpu_ghz, gpu.voltage, silicon.voltage)
     clock = gpu.clock_w_per_ghz * gpu_ghz * (busy + gpu.gated_share * (1.0 - busy))
-    dynamic = silicon.dynamic * v**2 * (load.gpu_j.sum(-1) / time_s + clock)
+    dynamic = silicon.dynamic * v**2 * (over_phases(load.gpu_j) / time_s + clock)
     watts: FloatArray = dynamic + silicon.leak * gpu.leak_w * v * leak
     return watts
 
@@ -282,7 +358,8 @@ class Silicon:
 
     def take(self, index: NDArray[np.intp] | slice) -> Silicon:
         """The pieces at ``index``."""
-        return Silicon(**{f.name: np.asarray(getattr(self, f.name))[index] for f in fields(self)})
+        values = {f.name: np.asarray(getattr(self, f.name), float) for f in fields(self)}
+        return Silicon(**{k: v[index] if v.ndim else v for k, v in values.items()})
 
     def against_grid(self) -> Silicon:
         """Insert an axis after the jobs', to broadcast against a grid of settings."""

@@ -172,6 +172,7 @@ class GovernorSpec:
         gpu_target: GPU load that nvhost_podgov aims at.
         gpu_period_s: Its period.
         cpu_headroom: schedutil's factor on utilisation.
+        cpu_period_s: Over how long schedutil's utilisation decays (PELT).
         cpu_floor_mhz: Lowest clock the power mode leaves to it.
         emc_target: Bandwidth utilisation above which the EMC steps up.
         emc_gpu_floor: EMC clock asked for by the GPU's own driver, as a share of the EMC maximum
@@ -181,6 +182,7 @@ class GovernorSpec:
     gpu_target: float = 0.7
     gpu_period_s: float = 0.05
     cpu_headroom: float = 1.25
+    cpu_period_s: float = 0.032
     cpu_floor_mhz: float = 0.0
     emc_target: float = 0.35
     emc_gpu_floor: float = 0.5
