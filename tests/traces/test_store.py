@@ -19,8 +19,6 @@ from rlgov.errors import TraceError
 from rlgov.traces.row import TraceRow
 from rlgov.traces.store import TraceWriter, pack, read_store, unpack
 
-logging.getLogger("rlgov").setLevel(logging.ERROR)
-
 # Prints the number of a row only once `append` has returned, that is once it is acknowledged.
 WRITER = """
 import sys
@@ -183,7 +181,7 @@ def test_half_a_written_row_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
         # The disk has room for ten bytes of the next row.
         handle = _Full(writer._file)
         monkeypatch.setattr(writer, "_file", handle)
-        with pytest.raises(TraceError, match="No space|full"):
+        with pytest.raises(TraceError, match="full"):
             writer.append(row(1))
         handle.room = 10**6
         writer.append(row(2))
