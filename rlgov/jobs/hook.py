@@ -21,6 +21,7 @@ Importing this module does nothing; `install` does.
 from __future__ import annotations
 
 import atexit
+import errno
 import functools
 import importlib
 import json
@@ -109,6 +110,7 @@ class _State:
         self.saving = 0
         self.optimizers: Any = weakref.WeakSet()
         self.meter = _Meter()
+        self.notes: List[bytes] = []
         self.step_samples = -1
         self.step_tokens = -1
         self.clear()
@@ -140,7 +142,8 @@ class _Meter:
         self.wait = _MEASURE_AGAIN
         self.estimated: Set[Optional[int]] = set()
         self.plain_s = 0.0
-        self.spoilt = False
+        self.spoilt = False  # no further counting: estimate
+        self.broken = False  # not even that
 
 
 _mark = _Mark()
@@ -160,6 +163,10 @@ def _off() -> None:
     state = _state
     if state is not None:
         state.on = False
+        try:
+            _leave_mode(state)
+        except Exception:
+            pass
         if state.socket is not None:
             try:
                 state.socket.close()
@@ -219,9 +226,20 @@ def _send(state: _State, message: bytes) -> bool:
         return False
     try:
         link.send(message)
-    except BlockingIOError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.ENOBUFS):
+            return False
+        raise
     return True
+
+
+def _send_step(state: _State, message: bytes) -> bool:
+    """Send a step after the notes that explain it, which wait for room rather than get lost."""
+    while state.notes:
+        if not _send(state, state.notes[0]):
+            return False
+        state.notes.pop(0)
+    return _send(state, message)
 
 
 # -------------------------------------------------------------------------------- optimizer steps
@@ -259,13 +277,17 @@ def _end_step(state: _State, now: float) -> None:
     state.steps += 1
     state.fetched = False
     state.thread = threading.get_ident()
-    _end_measure(state, now)
+    if not state.meter.broken:
+        try:
+            _end_measure(state, now)
+        except Exception:
+            state.meter.broken = state.meter.spoilt = True
     state.last_end = now
     _credit_step(state)
     message = STEP.pack(
         STEP_MAGIC, state.steps, now, state.wait, state.pause, state.samples, state.tokens
     )
-    if _send(state, message):
+    if _send_step(state, message):
         state.clear()
     if not state.sources and state.steps >= state.meter.next_step:
         state.meter.next_step = state.steps + state.meter.wait
@@ -563,13 +585,22 @@ def _measure_shape(state: _State, shape: Tuple[int, int]) -> None:
 
 
 def _begin_measure(state: _State, key: Optional[int]) -> None:
+    """Start counting; steps go on being seen where that fails."""
     meter = state.meter
-    if meter.mode is not None:
+    if meter.mode is not None or meter.spoilt:
         return
     meter.tries += 1
+    try:
+        _enter_mode(state, key)
+    except Exception:
+        meter.spoilt = True
+
+
+def _enter_mode(state: _State, key: Optional[int]) -> None:
+    meter = state.meter
     torch = sys.modules["torch"]
     thread = threading.get_ident()
-    if meter.spoilt or not _may_watch(torch) or thread != state.thread:
+    if thread != state.thread or not _may_watch(torch):
         return
     mode = _watcher(torch)
     mode.key = key
@@ -611,9 +642,9 @@ def _leave_mode(state: _State) -> Any:
     """Leave the running mode if that can be done now; its tally, or None."""
     meter = state.meter
     mode = meter.mode
-    torch = sys.modules["torch"]
     if mode is None or meter.thread != threading.get_ident():
         return None
+    torch = sys.modules["torch"]
     if _current_mode(torch) is not mode:
         mode.tally.valid = False  # another mode was entered inside ours: leave when it is gone
         return None
@@ -648,7 +679,7 @@ def _end_measure(state: _State, now: float) -> None:
     meter.done.add(key)
     note = tally.note(meter.plain_s)
     note.update(kind="work", source="counted", size=max(size, 0))
-    _send(state, JSON_MAGIC + json.dumps(note).encode())
+    state.notes.append(JSON_MAGIC + json.dumps(note).encode())
 
 
 def _estimate(state: _State, size: int) -> None:
@@ -680,7 +711,7 @@ def _estimate(state: _State, size: int) -> None:
         "launch": [2.0 * tensors, 4.0 * tensors, 4.0 * tensors],
         "host_s": [0.0, 0.0, 0.0],
     }
-    _send(state, JSON_MAGIC + json.dumps(note).encode())
+    state.notes.append(JSON_MAGIC + json.dumps(note).encode())
 
 
 class _Tally:

@@ -1,5 +1,6 @@
 """What every job promises. Subclass it, give it a job that takes at least three steps, and run."""
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 
@@ -46,7 +47,7 @@ class JobContract(ABC):
 
     def test_time_moves_forward_by_what_each_event_says(self, job):
         steps = [event for event in self.events(job) if isinstance(event, StepEvent)]
-        for before, after in zip(steps, steps[1:], strict=False):
+        for before, after in itertools.pairwise(steps):
             assert after.t_s > before.t_s
             assert after.wall_s is None or math.isclose(after.wall_s, after.t_s - before.t_s)
 

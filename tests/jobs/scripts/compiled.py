@@ -23,7 +23,13 @@ model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Li
 backend, what = sys.argv[1], sys.argv[2]
 optimizer = Plain(model.parameters()) if what == "step" else torch.optim.AdamW(model.parameters())
 forward = torch.compile(model, backend=backend)
-step = torch.compile(lambda: optimizer.step(), backend=backend, fullgraph=True)
+
+
+@torch.compile(backend=backend, fullgraph=True)
+def step():
+    optimizer.step()
+
+
 steps = 0
 for _ in range(9):
     optimizer.zero_grad()

@@ -10,7 +10,7 @@ import torch
 how = sys.argv[1]
 weight = torch.nn.Parameter(torch.ones(3))
 optimizer = torch.optim.SGD([weight], lr=0.1)
-for step in range(7):
+for _ in range(7):
     if how == "no_steps":
         break
     weight.sum().backward()

@@ -9,6 +9,8 @@ def report(model, steps):
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(
+            tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        )
     digest.update(torch.get_rng_state().numpy().tobytes())
     print(f"steps={steps} weights={digest.hexdigest()}", flush=True)
