@@ -16,7 +16,8 @@ Float32Array: TypeAlias = NDArray[np.float32]
 
 
 def _tanh(x: Float32Array) -> Float32Array:
-    return np.asarray(np.tanh(x), np.float32)
+    squashed: Float32Array = np.tanh(x).astype(np.float32, copy=False)
+    return squashed
 
 
 def _relu(x: Float32Array) -> Float32Array:
