@@ -10,6 +10,8 @@ from rlgov.cli.command import Command
 from rlgov.errors import ConfigError
 
 COMMANDS: dict[str, str] = {
+    "run": "rlgov.cli.run:COMMAND",
+    "train": "rlgov.cli.train:COMMAND",
     "boards": "rlgov.cli.boards:COMMAND",
     "traces import": "rlgov.cli.traces:IMPORT",
     "traces check": "rlgov.cli.traces:CHECK",
