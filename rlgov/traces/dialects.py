@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from rlgov.errors import ConfigError
-from rlgov.traces.files import write_text
+from rlgov.traces.files import write_bytes
 from rlgov.traces.parquet import write_parquet
 
 Dialect = Literal["default", "excel_eu"]
@@ -41,7 +41,7 @@ def write_rows(
         write_parquet(path, rows, names)
         return
     text = to_csv(rows, names, dialect)
-    write_text(path, text, "utf-8-sig" if dialect == "excel_eu" else "utf-8")
+    write_bytes(path, text.encode("utf-8-sig" if dialect == "excel_eu" else "utf-8"))
 
 
 def to_csv(

@@ -1,84 +1,44 @@
-"""Files that are whole or not there: written beside, synced, then renamed."""
+"""Whole files or none, with errors that name the trace."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rlgov.errors import TraceError
+from rlgov.files import write_bytes_atomic
 
 
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place once the block ends without error.
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``path`` atomically, with the folders above it.
 
     Raises:
-        TraceError: The folder cannot be written to, or the disk is full.
+        TraceError: It cannot be written; an old file is still as it was.
     """
-    temporary = _temporary(path)
     try:
-        yield temporary
-        _sync(temporary)
-        temporary.replace(path)
-        sync_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes_atomic(path, data)
     except OSError as error:
         raise TraceError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write ``text`` to ``path`` atomically, line ends as they are.
-
-    Raises:
-        TraceError: See `replacing`.
-    """
-    with replacing(path) as temporary:
-        temporary.write_bytes(text.encode(encoding))
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write ``value`` to ``path`` atomically as valid JSON (no NaN).
 
     Raises:
-        TraceError: See `replacing`.
+        TraceError: See `write_bytes`.
     """
-    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+    write_bytes(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames and new files in ``folder`` survive a power cut, where the system can."""
+    """Make new files in ``folder`` survive a power cut, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _temporary(path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-        # mkstemp makes files private; a result is as readable as any other file of the user's.
-        Path(name).chmod(0o666 & ~_umask())
-    except OSError as error:
-        raise TraceError(f"cannot write {path}: {error.strerror or error}") from error
-    return Path(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb+") as handle:
-        os.fsync(handle.fileno())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rlgov.errors import TraceError
-from rlgov.traces.files import replacing
+from rlgov.traces.files import write_bytes
 from rlgov.traces.text import Table
 
 _MISSING = "Parquet needs pyarrow: pip install 'rlgov[parquet]'"
@@ -27,8 +28,9 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, object]], names: Seque
     """
     arrow = _pyarrow()
     columns = {name: _column(arrow, [row.get(name) for row in rows]) for name in names}
-    with replacing(path) as temporary:
-        arrow.parquet.write_table(arrow.table(columns), temporary)
+    buffer = io.BytesIO()
+    arrow.parquet.write_table(arrow.table(columns), buffer)
+    write_bytes(path, buffer.getvalue())
 
 
 def read_parquet(path: Path) -> Table:

@@ -66,6 +66,7 @@ def test_the_grid_has_nan_for_what_was_automatic_or_not_measured() -> None:
         ("MAXN_Mode0_nvhost_podgov", "", "as_found"),
         ("whatever", "", "as_found"),
         ("as_found", "300", "as_found"),
+        ("MAXN", "300", "pinned"),
     ],
 )
 def test_config(written: str, gpu: str, config: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -93,10 +94,10 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_litter(
     path = tmp_path / "trace.csv"
     write_trace(some(2), path)
 
-    def refuse(*_: object) -> str:
+    def refuse(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(TraceError, match="No space left"):
         write_trace(some(5), path)
     assert len(read_trace(path).rows) == 2
