@@ -11,6 +11,7 @@ from rlgov.traces.profile_layout import MEASURES, Layout, Source
 from rlgov.traces.text import Table
 from rlgov.traces.totals import NO_RULE, SUM_RULE, total_rule, total_w
 
+_NO_CLOCK_MHZ = 20_000.0
 _AS_FOUND_NAME = re.compile(r"as.?found", re.IGNORECASE)
 
 
@@ -73,6 +74,12 @@ def _check_ranges(line: int, figures: Mapping[str, float | None], layout: Layout
             raise TraceError(
                 f"line {line}, column {layout.figures[name].name!r}: {value:g} must be above 0; "
                 "leave the cell empty where it was not measured or left automatic"
+            )
+        if value is not None and name.endswith("_mhz") and value > _NO_CLOCK_MHZ:
+            unit = "kHz" if value < 1e3 * _NO_CLOCK_MHZ else "Hz"
+            raise TraceError(
+                f"line {line}, column {layout.figures[name].name!r}: {value:g} MHz is no clock "
+                f"(was it meant in {unit}?)"
             )
 
 
