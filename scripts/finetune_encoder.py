@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from tokenizers.models import WordPiece
+from tokenizers.models import BPE
 from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
-from tokenizers.trainers import WordPieceTrainer
+from tokenizers.trainers import BpeTrainer
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -58,10 +58,16 @@ def read_docstrings() -> list[tuple[str, str]]:
 
 
 def make_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
-    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))
+    # Byte-level BPE, since training a WordPiece vocabulary gives another one on each run.
+    tokenizer = Tokenizer(BPE(unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    trainer = WordPieceTrainer(vocab_size=vocabulary, special_tokens=SPECIAL, show_progress=False)
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=True)
+    trainer = BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=SPECIAL,
+        initial_alphabet=sorted(ByteLevel.alphabet()),
+        show_progress=False,
+    )
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]",
@@ -141,7 +147,7 @@ def main() -> None:
             num_labels=len(names),
         )
     )
-    print(f"{len(examples)} docstrings of {len(names)} packages, {len(tokenizer)} word pieces")
+    print(f"{len(examples)} docstrings of {len(names)} packages, {len(tokenizer)} known tokens")
     with tempfile.TemporaryDirectory() as scratch:
         trainer = Trainer(
             model=model,
