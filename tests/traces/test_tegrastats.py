@@ -238,6 +238,17 @@ def test_banner_blank_truncated_and_crlf_lines() -> None:
     assert [row.number("total_w") for row in imported.rows] == [5.0, None, None]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_kind_of_line_end(end: str) -> None:
+    report = read(NX + end + NX + end).report
+    assert (report.lines, report.rows, report.n_partial) == (2, 2, 0)
+
+
+def test_a_stray_carriage_return_does_not_split_a_line() -> None:
+    report = read(NX.replace(" VDD_IN", "\r VDD_IN") + "\n" + NX + "\n").report
+    assert (report.lines, report.rows, report.n_partial) == (2, 2, 0)
+
+
 @pytest.mark.parametrize("seam", ["", " ", "07-09-2024 13:31:31 "])
 def test_two_lines_glued_together(seam: str) -> None:
     unit_free = f"{RAM} VDD_IN 5000/5000"

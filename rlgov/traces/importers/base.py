@@ -156,6 +156,10 @@ def plausible(stamp: datetime) -> bool:
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines without their ends; a last line without an end counts, form feeds do not split."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    """Lines without their ends; a last line without an end counts, form feeds do not split.
+
+    A lone carriage return ends a line only in a file that has no other line ends; elsewhere it is
+    damage within a line.
+    """
+    lines = text.replace("\r\n", "\n").split("\n" if "\n" in text else "\r")
     return lines[:-1] if lines and not lines[-1] else lines
