@@ -131,6 +131,8 @@ def _keys_of(path: Path, command: Command, conf: ConfPath) -> list[tuple[str, st
         if match and match["key"] not in ("defaults", "_target_"):
             meaning = " ".join([*comment, match["note"] or ""]).strip()
             key = _dotted(match, parents)
+            if not meaning and found and _siblings(key, found[-1][0]):
+                meaning = "As above."  # one comment may stand over several keys in a row
             found.append(_entry(key, match["value"], meaning, command, conf))
         comment = []
     return found
@@ -145,6 +147,11 @@ def _dotted(match: re.Match[str], parents: list[tuple[int, str]]) -> str:
         parents.pop()
     parents.append((indent, match["key"]))
     return ".".join(name for _, name in parents)
+
+
+def _siblings(key: str, shown: str) -> bool:
+    before = shown.rstrip(":").partition("=")[0]
+    return "." in key and key.rpartition(".")[0] == before.rpartition(".")[0]
 
 
 def _entry(key: str, value: str, meaning: str, command: Command, conf: ConfPath) -> tuple[str, str]:

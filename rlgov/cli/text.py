@@ -19,29 +19,34 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def paragraph(text: str, indent: str = "", width: int = 96) -> str:
     """``text`` re-wrapped, paragraph by paragraph."""
     parts = [" ".join(part.split()) for part in text.strip().split("\n\n")]
-    return "\n\n".join(
-        textwrap.fill(part, width, initial_indent=indent, subsequent_indent=indent)
-        for part in parts
-    )
+    return "\n\n".join(_fill(part, width, indent, indent) for part in parts)
 
 
 def definitions(pairs: Iterable[tuple[str, str]], width: int = 96) -> str:
     """A two-column list of terms and what they mean."""
     pairs = list(pairs)
     column = min(max((len(term) for term, _ in pairs), default=0), 34)
-    lines = []
+    lines: list[str] = []
     for term, meaning in pairs:
-        first = f"{INDENT}{term.ljust(column)}  "
+        head = f"{INDENT}{term.ljust(column)}  "
         rest = " " * (column + 4)
-        if len(term) > column:
+        if len(term) > column or not meaning:
             lines.append(f"{INDENT}{term}")
-            first = rest
-        lines.append(
-            textwrap.fill(
-                meaning or " ", width, initial_indent=first, subsequent_indent=rest
-            ).rstrip()
-        )
+            head = rest
+        if meaning:
+            lines.append(_fill(meaning, width, head, rest))
     return "\n".join(lines)
+
+
+def _fill(text: str, width: int, first: str, rest: str) -> str:
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _cell(value: object) -> str:
