@@ -23,7 +23,8 @@ class WarmStart:
     The labels stand for whole jobs; the observations are those that the learner itself meets.
 
     Attributes:
-        rounds: Batches of new jobs (0: no warm start).
+        rounds: Episodes of all jobs (0: no warm start).
+        episodes_per_job: Episodes, with other wishes and noise, before new jobs are drawn.
         epochs: Passes over a round's windows.
         batch_size: Windows a gradient step.
         learning_rate: Of Adam, falling linearly to a tenth.
@@ -33,8 +34,9 @@ class WarmStart:
         value_weight: Weight of the critic's loss.
     """
 
-    rounds: int = 200
-    epochs: int = 2
+    rounds: int = 300
+    episodes_per_job: int = 3
+    epochs: int = 1
     batch_size: int = 2048
     learning_rate: float = 1e-3
     temperature: Sequence[float] = (0.02, 0.005)
@@ -45,6 +47,7 @@ class WarmStart:
     def __post_init__(self) -> None:
         _at_least("agent.warm_start.rounds", self.rounds, 0)
         _at_least("agent.warm_start.epochs", self.epochs, 1)
+        _at_least("agent.warm_start.episodes_per_job", self.episodes_per_job, 1)
         _at_least("agent.warm_start.batch_size", self.batch_size, 2)
         if len(self.temperature) != 2 or min(self.temperature) <= 0:
             raise ConfigError("agent.warm_start.temperature needs two positive numbers")

@@ -30,7 +30,7 @@ from rlgov.training.export import actor_layers, make_bundle
 from rlgov.training.preferences import PreferenceDraws
 from rlgov.training.progress import Progress
 from rlgov.training.vec_env import GovernorVecEnv
-from rlgov.training.warm_start import WarmStarter
+from rlgov.training.warm_start import LastingPlant, WarmStarter
 
 BUNDLE_FOLDER = "bundle"
 TENSORBOARD_FOLDER = "tensorboard"
@@ -109,7 +109,9 @@ class _Run:
         self._config, self._board, self._jobs = config, board, jobs
         self._out, self._settings = out, settings
         self._progress = Progress(config)
-        self._plant = _plant(config, board, jobs.train, config.agent.n_envs)
+        self._plant = LastingPlant(
+            board, jobs.train, config.agent.n_envs, config.window, config.spread
+        )
         limits = level_limits(config.agent.cpu_levels)
         self._grid = ActionGrid.of_tables(self._plant.knobs, limits)
         self._env = _environment(config, self._plant, self._grid)
@@ -193,7 +195,8 @@ class _Run:
         config = self._config
 
         def make() -> SimulatedPlant:
-            return _plant(config, self._board, self._jobs.validation, config.validation.n_jobs)
+            draw, n = self._jobs.validation, config.validation.n_jobs
+            return SimulatedPlant(self._board, draw, n, config.window, config.spread)
 
         return Trial(
             make,
@@ -209,10 +212,6 @@ def score_of(results: list[Evaluation]) -> float:
     """What the best policy is chosen by: mean saving less the share of windows in violation."""
     each = [float(r.saving.mean() - r.violations.mean()) for r in results]
     return sum(each) / len(each)
-
-
-def _plant(config: TrainConfig, board: TwinSpec, draw: DrawJobs, n: int) -> SimulatedPlant:
-    return SimulatedPlant(board, draw, n, config.window, config.spread)
 
 
 def _environment(

@@ -16,15 +16,36 @@ from stable_baselines3 import PPO
 from torch import Tensor
 from torch.nn import functional
 
+from rlgov.boards.twin.noise import job_seeds
 from rlgov.envs.batched import BatchedGovernorEnv
 from rlgov.envs.simulated import SimulatedPlant
 from rlgov.errors import RlgovError
-from rlgov.policies.oracle import landscape
+from rlgov.policies.oracle import Landscape, landscape
 from rlgov.reward import RewardSpec
 from rlgov.training.config import PpoSpec, WarmStart
 from rlgov.training.labels import costs, every_target, soft_labels
 
 OnRound = Callable[[int, dict[str, float]], None]
+
+
+class LastingPlant(SimulatedPlant):
+    """A simulated plant that can keep its jobs for several episodes.
+
+    Attributes:
+        keep: Whether the next episode meets the same jobs on the same silicon, with other noise
+            and another heat.
+    """
+
+    keep = False
+
+    def reset(self, seed: int | None) -> None:
+        """Begin an episode with new jobs, or with the same ones."""
+        if not self.keep:
+            super().reset(seed)
+            return
+        warm = self._rng.uniform(*self._spread.warm, self.n)
+        seeds = job_seeds(self.n, self._rng)
+        self.place(self.jobs, self.load, self.model.silicon, seeds, warm)
 
 
 @dataclass(frozen=True)
@@ -50,7 +71,7 @@ class WarmStarter:
     Args:
         model: Whose policy is taught.
         env: Where it acts; its plant must be simulated.
-        plant: That plant.
+        plant: That plant; the cost of every setting is dear, so its jobs are kept for a while.
         spec: See `WarmStart`.
         agent: The learner's discount and horizon.
         seed: Of the order of windows.
@@ -60,7 +81,7 @@ class WarmStarter:
         self,
         model: PPO,
         env: BatchedGovernorEnv,
-        plant: SimulatedPlant,
+        plant: LastingPlant,
         spec: WarmStart,
         agent: PpoSpec,
         seed: int,
@@ -69,12 +90,14 @@ class WarmStarter:
         self._spec, self._agent = spec, agent
         self._targets_mhz = every_target(env.grid, env.episodes.knobs)
         self._shuffle = torch.Generator().manual_seed(seed)
+        self._truth: Landscape | None = None
         self._adam = torch.optim.Adam(model.policy.parameters(), lr=spec.learning_rate)
 
     def run(self, on_round: OnRound) -> None:
-        """Every round: new jobs, their labels, the learner's own windows, gradient steps."""
+        """Every round: jobs, their labels, the learner's own windows, gradient steps."""
         for i in range(self._spec.rounds):
             progress = i / max(self._spec.rounds - 1, 1)
+            self._plant.keep = i % self._spec.episodes_per_job != 0
             lesson = self._lesson(progress)
             for group in self._adam.param_groups:
                 group["lr"] = self._spec.learning_rate * (1.0 - 0.9 * progress)
@@ -82,6 +105,7 @@ class WarmStarter:
             for _ in range(self._spec.epochs):
                 loss = self._study(lesson)
             on_round(i, {"warm/loss": loss, "warm/reward": lesson.reward})
+        self._plant.keep = False
 
     def _lesson(self, progress: float) -> Lesson:
         observation = self._env.reset()
@@ -102,7 +126,9 @@ class WarmStarter:
 
     def _labels(self, progress: float) -> list[NDArray[np.float32]]:
         spec = self._spec
-        truth = landscape(self._plant, self._targets_mhz)
+        if self._truth is None or not self._plant.keep:
+            self._truth = landscape(self._plant, self._targets_mhz)
+        truth = self._truth
         reward = RewardSpec(budget_slope=spec.slope, cap_slope=spec.slope, margin=spec.margin)
         cost = costs(truth, self._env.preference, reward)
         first, last = spec.temperature
