@@ -106,7 +106,7 @@ class Composer:
         if not path.is_file():
             raise ConfigError(f"{group}={value}: there is no such file")
         name = literals.hide(value)
-        target = self._scratch / group / f"{name}.yaml"
+        target = self._scratch / group.partition("@")[0] / f"{name}.yaml"
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
         return name

@@ -33,7 +33,11 @@ class ConfPath:
         self.folders = (*overlays, packaged_conf())
 
     def options(self, group: str) -> list[str]:
-        """Names that ``group=`` may take; empty when there is no such group."""
+        """Names that ``group=`` may take; empty when there is no such group.
+
+        A group that fills a second key, ``population@validation_population``, has its own options.
+        """
+        group = group.partition("@")[0]
         names: set[str] = set()
         for folder in self.folders:
             for pattern in ("*.yaml", "*.yml"):

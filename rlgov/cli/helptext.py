@@ -16,7 +16,7 @@ _KEY = re.compile(
     r"(?P<indent> *)(?P<key>[A-Za-z_]\w*):\s*(?P<value>[^#\n]*?)\s*(?:#\s*(?P<note>.*))?"
 )
 _GROUP = re.compile(
-    r"\s*-\s+(?:optional\s+)?(?P<key>\w+):\s*(?P<value>[^#\n]*?)\s*(?:#\s*(?P<note>.*))?"
+    r"\s*-\s+(?:optional\s+)?(?P<key>[\w@]+):\s*(?P<value>[^#\n]*?)\s*(?:#\s*(?P<note>.*))?"
 )
 
 _TITLE = (
@@ -131,7 +131,7 @@ def _keys_of(path: Path, command: Command, conf: ConfPath) -> list[tuple[str, st
         if match and match["key"] not in ("defaults", "_target_"):
             meaning = " ".join([*comment, match["note"] or ""]).strip()
             key = _dotted(match, parents)
-            if not meaning and found and _siblings(key, found[-1][0]):
+            if not meaning and found and found[-1][1] and _siblings(key, found[-1][0]):
                 meaning = "As above."  # one comment may stand over several keys in a row
             found.append(_entry(key, match["value"], meaning, command, conf))
         comment = []

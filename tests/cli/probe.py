@@ -13,6 +13,7 @@ PROBE_YAML = """\
 defaults:
   - base
   - board: alpha  # The board.
+  - board@second: alpha  # Another board.
   - _self_
   - experiment: null
 

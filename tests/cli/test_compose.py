@@ -102,6 +102,16 @@ def test_names_and_files_of_a_group_can_be_swept(ask: Cli, probe: Probe) -> None
     assert "mine.yaml" in (Path("s") / "sweep.csv").read_text()
 
 
+def test_a_group_may_fill_a_second_key(ask: Cli, probe: Probe) -> None:
+    Path("mine.yaml").write_text("name: mine\n")
+    assert ask("board@second=beta").code == 0
+    assert probe.config["second"]["name"] == "beta"
+    assert ask("board@second=mine.yaml", "second.name=x").code == 0
+    assert probe.config["second"]["name"] == "x"
+    assert "board@second is one of alpha, beta" in ask("board@second=gamma").err
+    assert "did you mean 'board@second'" in ask("board@secnd=alpha").err
+
+
 def test_experiments_change_the_top_level(ask: Cli, probe: Probe) -> None:
     assert ask("experiment=wide").code == 0
     assert probe.config["budget"] == 0.5
