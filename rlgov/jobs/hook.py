@@ -58,6 +58,7 @@ _MEASURE_AGAIN = 200  # steps, where no shape is visible; doubled each time
 _MEASURE_SHAPES = 16
 _MEASURE_TRIES = 64
 _DISPATCH_S = 5e-6  # what watching one operation costs the step, at least
+_LAST_WAIT_S = 0.5
 _SEND_BUFFER_BYTES = 1 << 20
 _LOOKAHEAD_FILE = os.path.join("accelerate", "data_loader.py")
 
@@ -96,6 +97,7 @@ class _State:
         self.pid = os.getpid()
         self.socket: Optional[socket.socket] = None
         self.steps = 0
+        self.sent = 0
         self.last_end = 0.0
         self.lead: Optional[Callable[[], Any]] = None
         self.since: Set[int] = set()
@@ -142,6 +144,7 @@ class _Meter:
         self.wait = _MEASURE_AGAIN
         self.estimated: Set[Optional[int]] = set()
         self.plain_s = 0.0
+        self.plain_size = -1
         self.spoilt = False  # no further counting: estimate
         self.broken = False  # not even that
 
@@ -178,12 +181,20 @@ def _off() -> None:
 # ------------------------------------------------------------------------------------ sending
 
 
-def _rank() -> int:
-    for name in ("RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
+def _number(names: Tuple[str, ...], missing: int) -> int:
+    for name in names:
         value = os.environ.get(name, "")
         if value.isdigit():
             return int(value)
-    return 0
+    return missing
+
+
+def _rank() -> int:
+    return _number(("RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"), 0)
+
+
+def _ranks() -> int:
+    return _number(("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"), 1)
 
 
 def _connect(state: _State) -> Optional[socket.socket]:
@@ -198,6 +209,7 @@ def _connect(state: _State) -> Optional[socket.socket]:
             "version": VERSION,
             "pid": os.getpid(),
             "rank": _rank(),
+            "ranks": _ranks(),
             "python": "%d.%d.%d" % sys.version_info[:3],
             "torch": str(getattr(torch, "__version__", "")),
         }
@@ -284,15 +296,26 @@ def _end_step(state: _State, now: float) -> None:
             state.meter.broken = state.meter.spoilt = True
     state.last_end = now
     _credit_step(state)
-    message = STEP.pack(
-        STEP_MAGIC, state.steps, now, state.wait, state.pause, state.samples, state.tokens
-    )
-    if _send_step(state, message):
-        state.clear()
+    _report(state)
     if not state.sources and state.steps >= state.meter.next_step:
         state.meter.next_step = state.steps + state.meter.wait
         state.meter.wait *= 2
         _begin_measure(state, None)
+
+
+def _report(state: _State) -> None:
+    message = STEP.pack(
+        STEP_MAGIC,
+        state.steps,
+        state.last_end,
+        state.wait,
+        state.pause,
+        state.samples,
+        state.tokens,
+    )
+    if _send_step(state, message):
+        state.sent = state.steps
+        state.clear()
 
 
 def _credit_step(state: _State) -> None:
@@ -669,6 +692,7 @@ def _end_measure(state: _State, now: float) -> None:
     size = state.step_tokens if state.step_tokens > 0 else state.step_samples
     if meter.mode is None:
         meter.plain_s = max(0.0, now - state.last_end - state.wait - state.pause)
+        meter.plain_size = size
         if not meter.done and state.steps > _MEASURE_FROM + 1:
             _estimate(state, size)
         return
@@ -677,7 +701,8 @@ def _end_measure(state: _State, now: float) -> None:
     if tally is None or not tally.valid:
         return
     meter.done.add(key)
-    note = tally.note(meter.plain_s)
+    ratio = size / meter.plain_size if size > 0 and meter.plain_size > 0 else 1.0
+    note = tally.note(meter.plain_s * ratio)
     note.update(kind="work", source="counted", size=max(size, 0))
     state.notes.append(JSON_MAGIC + json.dumps(note).encode())
 
@@ -791,6 +816,10 @@ def _flop_attention_backward(args: Any, out: Any) -> float:
     return 2.5 * _flop_attention(args[1:4], out)
 
 
+def _flop_fused(args: Any, _out: Any) -> float:
+    return 12.0 * sum(_numel(parameter) for parameter in args[0])
+
+
 def _flop_recurrent(args: Any, _out: Any) -> float:
     tensors = _tensors(args, [])
     x = tensors[0]
@@ -830,7 +859,7 @@ _DIFFERS = ("prod", "cumprod", "linalg_inv", "linalg_det", "linalg_slogdet", "li
 def _kind(func: Any) -> Tuple[Any, bool, bool, bool]:
     """What an operation is: its count of operations, view or not, lookup or not, differs or not."""
     name = str(func._schema.name)
-    flop = _FLOP.get(name)
+    flop = _flop_fused if name.startswith("aten::_fused_") else _FLOP.get(name)
     if "scaled_dot_product" in name or "flash_attention" in name:
         flop = _flop_attention_backward if "backward" in name else _flop_attention
     view = getattr(func, "is_view", None)
@@ -853,18 +882,17 @@ def _tally(tally: _Tally, func: Any, args: Any, out: Any, phase: int) -> None:
     tally.differs = tally.differs or differs
     if free:
         return
-    results = _tensors(out if isinstance(out, (list, tuple)) else (out,), [])
     inputs = _tensors(args, [])
-    moved = sum(_numel(t) * int(t.element_size()) for t in results)
-    if lookup:
-        moved += moved + sum(_numel(t) * int(t.element_size()) for t in inputs[1:])
-    else:
-        moved += sum(_numel(t) * int(t.element_size()) for t in inputs)
-    tally.byte[phase] += moved
+    results = _tensors(out if isinstance(out, (list, tuple)) else (out,), [])
+    if out is None and isinstance(args[0], (list, tuple)):
+        results = _tensors(args[0], [])  # in place on a whole list: its tensors are written
+    tally.byte[phase] += _moved(results) + (
+        _moved(inputs[1:] + results) if lookup else _moved(inputs)
+    )
     tally.launch[phase] += 1
-    lead = inputs[0] if inputs else results[0] if results else None
-    if lead is None:
+    if not inputs and not results:
         return
+    lead = (inputs or results)[0]
     if count is not None:
         flop = count(args, out)
     elif lookup:
@@ -872,6 +900,10 @@ def _tally(tally: _Tally, func: Any, args: Any, out: Any, phase: int) -> None:
     else:
         flop = float(max(sum(map(_numel, results)), _numel(lead)))
     (tally.half if lead.element_size() == 2 else tally.flop)[phase] += flop
+
+
+def _moved(tensors: List[Any]) -> int:
+    return sum(_numel(tensor) * int(tensor.element_size()) for tensor in tensors)
 
 
 _watchers: List[Any] = []
@@ -970,30 +1002,31 @@ class _Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Find with everyone else's finders; add a call after the module has run."""
-        patch = self.waiting.pop(name, None)
-        if patch is None:
+        if name not in self.waiting:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if finder is not self and find else None
             if spec is not None:
-                _after_exec(spec.loader, patch)
+                self.patch_after_exec(name, spec.loader)
                 return spec
         return None
 
+    def patch_after_exec(self, name: str, loader: Any) -> None:
+        """Shadow the loader's own method on this one instance, until it has run."""
+        try:
+            exec_module = loader.exec_module
 
-def _after_exec(loader: Any, patch: Callable[[Any], None]) -> None:
-    try:
-        exec_module = loader.exec_module
+            def rlgov_exec_module(module: Any) -> None:
+                del loader.exec_module
+                exec_module(module)
+                patch = self.waiting.pop(name, None)
+                if patch is not None:
+                    _apply(patch, module)
 
-        def rlgov_exec_module(module: Any) -> None:
-            del loader.exec_module
-            exec_module(module)
-            _apply(patch, module)
-
-        loader.exec_module = rlgov_exec_module
-    except Exception:
-        _off()
+            loader.exec_module = rlgov_exec_module
+        except Exception:
+            _off()
 
 
 def _apply(patch: Callable[[Any], None], module: Any) -> None:
@@ -1024,8 +1057,17 @@ def _after_fork() -> None:
 def _at_exit() -> None:
     if _mark.stepped:
         _poll_compiled()
-    if _state is not None:
-        _abandon_measure(_state)
+    state = _state
+    if state is None or not state.on:
+        return
+    _abandon_measure(state)
+    try:
+        if state.sent < state.steps and state.socket is not None:
+            # The job is over: now the count of its last steps is worth a moment's wait.
+            state.socket.settimeout(_LAST_WAIT_S)
+            _report(state)
+    except Exception:
+        _off()
 
 
 def install() -> None:

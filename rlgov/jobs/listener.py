@@ -23,18 +23,22 @@ class _Sender:
         link: Its socket.
         work: What it has counted so far.
         rank: Its rank (0 where it has none).
+        ranks: How many processes step together with it (1 where it is alone).
         torch_version: Its torch, where it said so.
         seen: Its own count of steps at its last message.
         skip: Steps of its count that are not counted again, since an earlier leader took them.
-        last_t_s: Time of its last event.
+        first_t_s: Time of its first step.
+        last_t_s: Time of its last step.
     """
 
     link: socket.socket
     work: WorkBook
     rank: int = 0
+    ranks: int = 1
     torch_version: str = ""
     seen: int = 0
     skip: int = 0
+    first_t_s: float | None = None
     last_t_s: float | None = None
 
 
@@ -49,6 +53,7 @@ class Listener:
 
     Attributes:
         steps: Steps counted so far.
+        torch_version: The version of torch in the process followed last.
     """
 
     def __init__(
@@ -59,18 +64,15 @@ class Listener:
         host_ghz: float,
     ) -> None:
         self.steps = 0
+        self.torch_version: str | None = None
         self._server = server
         self._selector = selector
         self._events = events
         self._host_ghz = host_ghz
         self._senders: list[_Sender] = []
         self._lead: _Sender | None = None
+        self._former: _Sender | None = None
         selector.register(server, selectors.EVENT_READ, self._accept)
-
-    @property
-    def torch_version(self) -> str | None:
-        """The version of torch in the followed process."""
-        return (self._lead.torch_version or None) if self._lead is not None else None
 
     def drain(self) -> None:
         """Take in all that has arrived, without waiting."""
@@ -116,7 +118,7 @@ class Listener:
         self._selector.unregister(sender.link)
         sender.link.close()
         if self._lead is sender:
-            self._lead = None
+            self._lead, self._former = None, sender
 
     def _note(self, sender: _Sender, text: bytes) -> None:
         try:
@@ -126,8 +128,8 @@ class Listener:
         if not isinstance(note, dict):
             return
         if note.get("kind") == "hello":
-            rank = note.get("rank")
-            sender.rank = rank if isinstance(rank, int) else 0
+            sender.rank = _count(note.get("rank"), 0)
+            sender.ranks = _count(note.get("ranks"), 1)
             sender.torch_version = str(note.get("torch", ""))
         elif note.get("kind") == "work":
             sender.work.add(note)
@@ -135,7 +137,9 @@ class Listener:
     def _step(self, sender: _Sender, message: bytes) -> None:
         _, seq, t_s, wait_s, pause_s, samples, tokens = hook.STEP.unpack(message)
         before, sender.seen = sender.seen, seq
-        if not self._leads(sender, before):
+        if sender.first_t_s is None:
+            sender.first_t_s = t_s
+        if not self._leads(sender, before, t_s):
             sender.last_t_s = t_s
             return
         new = seq - max(before, sender.skip)
@@ -146,20 +150,27 @@ class Listener:
         self.steps += new
         self._events.append(self._event(sender, new, t_s, wall_s, wait_s, pause_s, samples, tokens))
 
-    def _leads(self, sender: _Sender, before: int) -> bool:
+    def _leads(self, sender: _Sender, before: int, t_s: float) -> bool:
         """Whether this process is followed, from its count ``before`` this message on."""
         if self._lead is sender:
             return True
         if self._lead is None:
-            # The first to send, or the next one after a leader that has ended.
-            sender.skip = before
+            if _ended_after(self._former, t_s):
+                return False  # a step beside those of the former leader, read late
+            sender.skip = max(before, self._shared(sender))
         elif sender.rank < self._lead.rank:
             # The same steps as the other ranks', which we have counted up to here.
             sender.skip = self.steps
         else:
             return False
         self._lead = sender
+        self.torch_version = sender.torch_version or None
         return True
+
+    def _shared(self, sender: _Sender) -> int:
+        """Steps of its count that the former leader took together with it."""
+        together = sender.ranks > 1 and _ended_after(self._former, sender.first_t_s)
+        return self._former.seen if together and self._former is not None else 0
 
     def _event(
         self,
@@ -191,3 +202,13 @@ class Listener:
             rank=sender.rank,
             steps=new,
         )
+
+
+def _count(value: object, missing: int) -> int:
+    return value if isinstance(value, int) else missing
+
+
+def _ended_after(former: _Sender | None, t_s: float | None) -> bool:
+    if former is None or former.last_t_s is None or t_s is None:
+        return False
+    return t_s <= former.last_t_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,8 @@ class WorkBook:
     def work(self, samples: int | None, tokens: int | None) -> tuple[Work | None, str]:
         """The work of a step with this many samples and tokens, and where it is from.
 
-        Operations and bytes grow with the step's size; launches and host time do not.
+        Operations and bytes grow with the step's size. Launches and host time do not; host time is
+        the median of all counts, since one step of it is mostly noise.
         """
         size = tokens if tokens is not None else samples
         nearest = self._nearest(size)
@@ -68,11 +70,15 @@ class WorkBook:
             flop_half=_times(nearest.flop_half, factor),
             byte=_times(nearest.byte, factor),
             launch=nearest.launch,
-            host_gcycle=_times(nearest.host_s, ghz),
+            host_gcycle=_times(self._host_s(nearest.source), ghz),
             samples=float(samples or 1),
             tokens=float(tokens or samples or 1),
         )
         return work, nearest.source
+
+    def _host_s(self, source: str) -> tuple[float, ...]:
+        counts = [c.host_s for c in self._counted.values() if c.source == source]
+        return tuple(statistics.median(phase) for phase in zip(*counts, strict=True))
 
     def _nearest(self, size: float | None) -> Counted | None:
         if not self._counted:
@@ -81,7 +87,9 @@ class WorkBook:
             return next(reversed(self._counted.values()))
         known = [c for c in self._counted.values() if c.size]
         if not known:
-            return self._counted[None]
+            return next(reversed(self._counted.values()))
+        # A count beats an estimate, even where a compiler came in between and both are there.
+        known = [c for c in known if c.source == "counted"] or known
         return min(known, key=lambda c: abs(math.log(size / (c.size or 1.0))))
 
 
