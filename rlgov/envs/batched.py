@@ -24,6 +24,10 @@ DrawPreference = Callable[[int, np.random.Generator], Preference]
 DrawOffered = Callable[[int, np.random.Generator], NDArray[np.bool_]]
 
 
+KEPT_REFERENCES = 8
+"""As-found windows pooled into the reference; older ones give way, since boards drift."""
+
+
 class JobOverError(JobError):
     """The job ended before the reference was measured."""
 
@@ -84,6 +88,7 @@ class BatchedGovernorEnv:
         )
         self.preference = preference(plant.n, self._rng)
         self.references: list[WindowData] = []
+        self.last_acts: dict[str, NDArray[np.bool_]] = {}
 
     def reset(self, seed: int | None = None) -> NDArray[np.float32]:
         """Begin new episodes: run the reference windows as found.
@@ -106,6 +111,15 @@ class BatchedGovernorEnv:
         self.episodes.begin(WindowData.mean(self.references))
         return self.observe()
 
+    def audit(self) -> WindowData | None:
+        """Run one window as found and refresh the reference with it; ``None`` at the job's end."""
+        self.last_acts = {}
+        window = self.plant.window(np.full((self.n, 3), np.nan))
+        if window is not None:
+            self.references = [*self.references, window][-KEPT_REFERENCES:]
+            self.episodes.refresh(WindowData.mean(self.references))
+        return window
+
     def observe(self) -> NDArray[np.float32]:
         """The observation, ``[n, d]``."""
         return self.episodes.observe(self.preference)
@@ -117,6 +131,7 @@ class BatchedGovernorEnv:
     def step_targets(self, targets_mhz: FloatArray) -> BatchStep:
         """One decision given in MHz, ``[n, 3]`` with NaN for auto (policies without a grid)."""
         ruling = self.episodes.rule(targets_mhz, self.preference)
+        self.last_acts = ruling.acts
         window = self.plant.window(ruling.targets_mhz)
         if window is None:
             return BatchStep(self.observe(), None, ruling.targets_mhz, ruling.acts, None, True)

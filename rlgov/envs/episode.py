@@ -74,6 +74,10 @@ class Episodes:
         self.memory.begin(rows, reference)
         self.guard.begin(rows)
 
+    def refresh(self, reference: WindowData) -> None:
+        """Replace the reference of running episodes by a newer one."""
+        self.memory.reference = reference
+
     def observe(self, preference: Preference) -> NDArray[np.float32]:
         """See `rlgov.envs.observation.observe`."""
         return observe(self.memory, preference, self.offered)
