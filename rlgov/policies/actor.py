@@ -16,12 +16,15 @@ Float32Array: TypeAlias = NDArray[np.float32]
 
 
 def _tanh(x: Float32Array) -> Float32Array:
-    squashed: Float32Array = np.tanh(x).astype(np.float32, copy=False)
+    squashed = np.empty_like(x)
+    np.tanh(x, out=squashed)
     return squashed
 
 
 def _relu(x: Float32Array) -> Float32Array:
-    return np.maximum(x, np.float32(0.0))
+    cut = np.empty_like(x)
+    np.maximum(x, np.float32(0.0), out=cut)
+    return cut
 
 
 ACTIVATIONS: Mapping[str, Callable[[Float32Array], Float32Array]] = {"tanh": _tanh, "relu": _relu}

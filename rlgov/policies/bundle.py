@@ -102,15 +102,24 @@ class BundlePolicy(Policy):
         self.name = name
         self.bundle = bundle
         self._actor = bundle.actor()
-        self._grid = bundle.grid
-        self._knobs = list(knobs)
-        self._mask = self._grid.mask(self._knobs)
+        self._mask = bundle.grid.mask(knobs)
+        self._levels_mhz = _levels(bundle.grid, knobs)
 
     def act(self, observation: Observation) -> FloatArray:
         """The likeliest level of each knob."""
         actions = self._actor.act(np.asarray(observation, np.float32), self._mask)
-        targets = self._grid.targets(actions, self._knobs)
-        return np.where(offered_knobs(observation), targets, np.nan)
+        targets = [level[actions[:, k]] for k, level in enumerate(self._levels_mhz)]
+        return np.where(offered_knobs(observation), np.stack(targets, axis=1), np.nan)
+
+
+def _levels(grid: ActionGrid, knobs: Sequence[Knob]) -> list[FloatArray]:
+    """Target in MHz of every action of each knob, worked out once."""
+    columns = []
+    for k, size in enumerate(grid.sizes):
+        actions = np.zeros((size, len(grid.sizes)), np.int64)
+        actions[:, k] = np.arange(size)
+        columns.append(grid.targets(actions, knobs)[:, k])
+    return columns
 
 
 def packaged_bundles() -> dict[str, Path]:
