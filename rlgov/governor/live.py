@@ -119,7 +119,8 @@ class LivePlant(Plant):
         self._on_window = on_window
         self._recent: deque[Reading] = deque()
         self._t_s: float | None = None
-        self._setting = Setting()
+        self._setting: Setting | None = None  # the first window settles too: sensors lag
+        self._took = Setting()
         self.size = StepSize()
 
     def reset(self, seed: int | None) -> None:
@@ -135,8 +136,8 @@ class LivePlant(Plant):
             return None
         asked = _setting(targets_mhz[0])
         changed = asked != self._setting
-        took = self.board.apply(asked) if changed else self._setting
-        self._setting = asked
+        took = self.board.apply(asked) if changed else self._took
+        self._setting, self._took = asked, took
         settling = self._follow(1, self._settle_s) if changed else None
         metered = self._follow(self._window.min_steps, self._window.min_seconds)
         complete = self.end is None
