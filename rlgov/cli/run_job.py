@@ -1,0 +1,84 @@
+"""The work of ``rlgov run``, imported only when it is asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from rlgov.boards.twin import TwinSpec
+from rlgov.boards.twin.board import TwinBoard
+from rlgov.cli.command import Invocation
+from rlgov.cli.instantiate import instantiate_group
+from rlgov.governor.emulated import EmulatedJob
+from rlgov.governor.session import Session, SessionSpec
+from rlgov.governor.summary import summarise
+from rlgov.jobs.attach import AttachedJob
+from rlgov.policies.base import Policy
+from rlgov.policies.registry import load_policy
+from rlgov.reports.terminal import print_run
+from rlgov.work import FloatArray
+
+
+def run(invocation: Invocation) -> int:
+    """Govern the command after ``--`` and end with its exit code."""
+    config = invocation.config
+    console = Console(stderr=True, highlight=False)
+    spec = TwinSpec.from_dict(config["board"])
+    board = TwinBoard(spec, seed=config["seed"])
+    session = _session_spec(config)
+    policy, best = _policy(config, board)
+    console.print(_opening(config, board, policy))
+    attached = AttachedJob(invocation.job, host_ghz=config["emulation"]["host_ghz"])
+    job = EmulatedJob(attached, board, config["emulation"]["scale"])
+    best.source = partial(job.best_targets, budget=session.budget)
+    folder = invocation.folder.path
+    result = Session(session, board, job, policy, spec.rail_roles, board.drain, folder).run()
+    summary = summarise(result, session, board, policy.name, " ".join(invocation.job), job)
+    summary["out"] = str(folder)
+    invocation.folder.write_summary(summary)
+    print_run(summary, console)
+    return result.end.exit_code or 0
+
+
+class _Best:
+    """The oracle's source of truth, which exists only once the job has shown its work."""
+
+    source: Any = None
+
+    def __call__(self) -> FloatArray:
+        targets: FloatArray = np.full((1, 3), np.nan) if self.source is None else self.source()
+        return targets
+
+
+def _policy(config: dict[str, Any], board: TwinBoard) -> tuple[Policy, _Best]:
+    best = _Best()
+    name = str(config["policy"])
+    args = config["policy_args"].get(name, {})
+    policy = load_policy(
+        name, board.knobs, board=board.name, seed=config["seed"], args=args, best=best
+    )
+    return policy, best
+
+
+def _session_spec(config: dict[str, Any]) -> SessionSpec:
+    return SessionSpec(
+        objective=config["objective"],
+        budget=config["budget"],
+        power_cap=config["power_cap"],
+        window=instantiate_group(config["window"], "window"),
+        guard=instantiate_group(config["guard"], "guard"),
+        settle_s=config["settle_s"],
+        audit_share=config["audit_share"],
+        seed=config["seed"],
+    )
+
+
+def _opening(config: dict[str, Any], board: TwinBoard, policy: Policy) -> str:
+    return (
+        f"rlgov: {policy.name} governs {board.name} (emulated: a model, no clock changes), "
+        f"objective {config['objective']}, at most {config['budget']:.1%} slower, "
+        f"seed {config['seed']}"
+    )
