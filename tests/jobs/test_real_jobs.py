@@ -119,6 +119,13 @@ def test_the_lead_passes_on(follow, alone):
     assert [event.index for event in seen.events] == list(range(36))
 
 
+def test_a_loop_that_starts_again_with_a_smaller_batch(follow, alone):
+    seen = same_but_seen(follow, alone, python("retries.py"))
+    assert seen.steps == said_steps(seen) == 2 + 7
+    # The batch that failed was fetched and partly worked on: it is in the step that came of it.
+    assert [event.samples for event in seen.events] == [8, 8, 8 + 7, 7, 7, 7, 7, 7, 6]
+
+
 def test_bits_stay_the_same_where_a_mode_changes_them(follow, alone):
     seen = same_but_seen(follow, alone, python("product.py"))
     assert seen.steps == said_steps(seen)

@@ -23,7 +23,7 @@ class Rows(Dataset):
 torch.manual_seed(7)
 model = torch.nn.Sequential(torch.nn.Embedding(50, 4), torch.nn.Flatten(), torch.nn.Linear(24, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-train, held_out = Rows(40, 0.3), Rows(24, 0.4)
+train, held_out = Rows(40, 0.8), Rows(24, 0.4)
 steps = 0
 for batch in DataLoader(train, batch_size=4, num_workers=1):
     optimizer.zero_grad()
