@@ -12,8 +12,9 @@
     ├── MeterError             125  a figure that cannot be computed from what was measured
     └── TraceError               6  a trace or profile that cannot be read or written
 
-The number is the exit code that the command line ends with. ``rlgov run`` ends with the job's own
-code once the job has started; 125 is what ``env`` and ``docker run`` use for a failed launcher.
+The number is the exit code that the command line ends with; 130 and 143 are Ctrl-C and SIGTERM,
+141 a closed pipe, 1 a crash of ours. ``rlgov run`` ends with the job's own code once the job has
+started; 125 is what ``env`` and ``docker run`` use for a failed launcher.
 """
 
 from __future__ import annotations
