@@ -852,6 +852,12 @@ _LOOKUPS = frozenset(
 )
 """Operations that read only as much of their first argument as they return."""
 
+_FREE = frozenset(
+    "aten::" + n
+    for n in ("detach", "empty", "empty_like", "empty_strided", "new_empty", "_local_scalar_dense")
+)
+"""Operations that start no kernel, besides views."""
+
 _DIFFERS = ("prod", "cumprod", "linalg_inv", "linalg_det", "linalg_slogdet", "linalg_svd")
 """Beginnings of operations whose *backward* torch may compute by another formula under a mode."""
 
@@ -866,7 +872,7 @@ def _kind(func: Any) -> Tuple[Any, bool, bool, bool]:
     if view is None:
         returns = func._schema.returns
         view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-    free = view or name in ("aten::detach", "aten::_to_copy_view", "prim::device")
+    free = view or name in _FREE
     short = name.split("::")[-1].lstrip("_")
     return flop, bool(free), name in _LOOKUPS, short.startswith(_DIFFERS)
 
