@@ -7,6 +7,7 @@ energy is `None` with a reason: no reading is not zero.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -156,7 +157,7 @@ class Meter:
             series.forget_before(t_s)
 
     def _append(self, name: str, t_s: float, power_w: float | None) -> None:
-        if power_w is None or power_w != power_w:
+        if power_w is None or not math.isfinite(power_w):
             return
         if power_w < 0.0:
             self.negative += 1

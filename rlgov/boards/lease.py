@@ -6,6 +6,7 @@ back, not defaults.
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,8 @@ from rlgov.boards.base import Board, BoardState
 from rlgov.files import write_json_atomic
 
 LEASE_FILE = "lease.json"
+
+log = logging.getLogger(__name__)
 
 
 class Lease:
@@ -61,4 +64,8 @@ class Lease:
         state, self._state = self._state, None
         self._board.restore(state)
         record = {"board": state.board, "values": dict(state.values), "returned": True}
-        write_json_atomic(self._path, record)
+        try:
+            write_json_atomic(self._path, record)
+        except OSError as error:
+            # The board is back as it was; restoring the same values again would change nothing.
+            log.warning("the board was given back, which could not be recorded: %s", error)

@@ -51,6 +51,7 @@ class TwinBoard(Board):
         ceilings = spec.ceilings(mode)
         self._knobs = spec.board_knobs(ceilings)
         self._model = TwinModel(spec, silicon, ceilings)
+        self._slowest_s = max(knob.delay_s for knob in spec.knobs.values())
         self._rng = np.random.default_rng([seed, 2])
         self._setting = Setting()
         self._t_s = 0.0
@@ -109,10 +110,15 @@ class TwinBoard(Board):
     def advance(self, load: Load) -> float:
         """Run one step of ``load`` (one job) and return the emulated time of its end."""
         outcome, state = self._model.window(self._state, self._targets(), load, 1, 0.0)
-        noise = outcome.measured.step_time_s[0] / outcome.true_step_time_s[0]
         self._loads = outcome.measured.utilisation[0]
         self._state = state
-        self._elapse(float(outcome.duration_s[0] * noise))
+        step_s = float(outcome.true_step_time_s[0])
+        noise = float(outcome.measured.step_time_s[0]) / step_s
+        # The model takes the last window's load for the same as this one's; after a pause, or a
+        # batch of another size, it is not, and no transition lasts longer than the slowest knob's.
+        late_s = float(outcome.duration_s[0]) - step_s
+        bound_s = min(self._slowest_s, 0.5 * step_s)
+        self._elapse((step_s + min(max(late_s, -bound_s), bound_s)) * noise)
         return self._t_s
 
     def idle(self, seconds: float) -> float:
