@@ -9,6 +9,10 @@ from rlgov.governor.emulated import EmulatedJob
 from rlgov.governor.session import SessionResult, SessionSpec
 from rlgov.governor.statistics import Interval
 
+NO_STEPS = (
+    "no optimizer step of a PyTorch process was seen; the hook needs PYTHONPATH, so it is blind "
+    "under python -E, -I or -S, and where a script replaces PYTHONPATH"
+)
 SIMULATED_SCOPE = "covers simulated noise only"
 
 
@@ -110,7 +114,7 @@ def _why_no_figures(summary: dict[str, Any]) -> str | None:
     if summary["failure"] is not None:
         return f"the governor failed ({summary['failure']}); the job went on as found"
     if not summary["steps"]:
-        return "the job never took an optimizer step"
+        return NO_STEPS
     if not summary["governed_steps"]:
         return "the job ended before the work of its steps could be counted"
     return "the job ended before the first decided window was complete"
