@@ -72,16 +72,19 @@ class SensorRule(Rule):
 class BudgetRule(Rule):
     """No setting that can only be too slow, and no run that falls behind.
 
-    A setting whose every clock is at or below those of a window that broke the budget is at least
-    as slow as that window (step time never falls when a clock does); it is replaced by as found.
-    So is every setting while the mean excess over the last `SLIDING` windows is above
+    A setting whose every clock is at or below those of one that broke the budget is at least as
+    slow as that one (step time never falls when a clock does); it is replaced by as found. A
+    setting counts as having broken the budget when the mean of its windows exceeds it by
+    ``window_margin`` plus one standard error, so that one unlucky window does not ban it for good.
+    Every setting is replaced while the mean excess over the last `SLIDING` windows is above
     ``sliding_margin``.
 
     Args:
         n: Jobs side by side.
-        window_margin: Excess of one window's time ratio that counts as breaking the budget.
+        window_margin: Excess of a setting's mean time ratio that is borne.
         sliding_margin: Mean excess over the sliding windows that is borne.
-        kept: Budget-breaking windows remembered for each job.
+        noise: Standard error of one window's time ratio.
+        kept: Settings remembered for each job.
     """
 
     name = "budget"
@@ -89,27 +92,41 @@ class BudgetRule(Rule):
     def __init__(
         self,
         n: int,
-        window_margin: float = 0.004,
+        window_margin: float = 0.002,
         sliding_margin: float = 0.004,
-        kept: int = 8,
+        noise: float = 0.006,
+        kept: int = 12,
     ) -> None:
         self._window_margin = window_margin
         self._sliding_margin = sliding_margin
-        self._slow = np.full((n, kept, 3), -np.inf)
+        self._noise = noise
+        self._clocks = np.full((n, kept, 3), -np.inf)
+        self._sum = np.zeros((n, kept))
+        self._count = np.zeros((n, kept))
         self._next = np.zeros(n, np.int64)
 
     def begin(self, rows: BoolArray) -> None:
         """Forget the episodes at ``rows``."""
-        self._slow[rows] = -np.inf
+        self._clocks[rows] = -np.inf
+        self._sum[rows] = 0.0
+        self._count[rows] = 0.0
         self._next[rows] = 0
 
     def learn(self, seen: Seen, preference: Preference) -> None:
-        """Remember the clocks of windows that broke the budget."""
-        broke = np.nan_to_num(seen.time_ratio) > 1.0 + preference.budget + self._window_margin
-        rows = np.flatnonzero(broke)
-        slot = self._next[rows] % self._slow.shape[1]
-        self._slow[rows, slot] = np.nan_to_num(seen.clocks[rows], nan=np.inf)
-        self._next[rows] += 1
+        """Add a window to its setting's mean; the oldest setting gives way to a new one."""
+        jobs = np.arange(len(self._next))
+        clocks = np.nan_to_num(seen.clocks, nan=np.inf)
+        known = (np.abs(self._clocks - clocks[:, None, :]) < 1e-4).all(-1)
+        found = known.any(-1)
+        slot = np.where(found, known.argmax(-1), self._next % self._clocks.shape[1])
+        fresh = ~found
+        self._clocks[jobs[fresh], slot[fresh]] = clocks[fresh]
+        self._sum[jobs[fresh], slot[fresh]] = 0.0
+        self._count[jobs[fresh], slot[fresh]] = 0.0
+        self._next += fresh
+        timed = np.isfinite(seen.time_ratio)
+        self._sum[jobs, slot] += np.where(timed, seen.time_ratio, 0.0)
+        self._count[jobs, slot] += timed
 
     def rule(
         self, targets_mhz: FloatArray, memory: Memory, preference: Preference
@@ -119,10 +136,18 @@ class BudgetRule(Rule):
         reference = memory.reference.clocks_mhz / memory.ceiling_mhz
         clocks = np.where(np.isnan(share), reference, share)
         clocks = np.nan_to_num(clocks, nan=0.0)
-        dominated = (clocks[:, None, :] <= self._slow + 1e-6).all(-1).any(-1)
+        below = (clocks[:, None, :] <= self._clocks + 1e-6).all(-1)
+        dominated = (below & self._too_slow(preference)).any(-1)
         behind = memory.excess.sum(1) / SLIDING > self._sliding_margin
         acts = (dominated | behind) & ~np.isnan(targets_mhz).all(1)
         return np.where(acts[:, None], np.nan, targets_mhz), acts
+
+    def _too_slow(self, preference: Preference) -> BoolArray:
+        """Which remembered settings broke the budget, ``[n, kept]``."""
+        count = np.maximum(self._count, 1.0)
+        limit = 1.0 + preference.budget[:, None] + self._window_margin
+        slow: BoolArray = self._sum / count > limit + self._noise / np.sqrt(count)
+        return slow & (self._count > 0)
 
 
 class RateRule(Rule):
@@ -162,19 +187,21 @@ class GuardSpec:
         enabled: False takes every rule away (evaluation only).
         window_margin: See `BudgetRule`.
         sliding_margin: See `BudgetRule`.
+        noise: See `BudgetRule`.
         max_drop: See `RateRule`.
     """
 
     enabled: bool = True
-    window_margin: float = 0.004
+    window_margin: float = 0.002
     sliding_margin: float = 0.004
+    noise: float = 0.006
     max_drop: float = 0.8
 
     def rules(self, n: int) -> list[Rule]:
         """Fresh rules for ``n`` jobs, in the order in which they are asked."""
         if not self.enabled:
             return []
-        budget = BudgetRule(n, self.window_margin, self.sliding_margin)
+        budget = BudgetRule(n, self.window_margin, self.sliding_margin, self.noise)
         return [RateRule(self.max_drop), budget, SensorRule()]
 
 

@@ -16,6 +16,8 @@ from rlgov.work import FloatArray
 
 DrawJobs = Callable[[int, np.random.Generator], JobBatch]
 
+UNCORRECTED = 0.1
+"""Share of the variation of batch sizes that normalising by tokens leaves [assumed]."""
 _LENGTH_STREAM = np.uint64(0xA5A5A5A5A5A5A5A5)
 
 
@@ -29,9 +31,9 @@ class WindowSpec:
         reference_windows: As-found windows at the start, pooled into the reference.
     """
 
-    min_steps: int = 5
+    min_steps: int = 16
     min_seconds: float = 5.0
-    reference_windows: int = 2
+    reference_windows: int = 3
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,15 @@ class SimulatedPlant(Plant):
     def window(self, targets_mhz: FloatArray) -> WindowData:
         """Run one window on every board."""
         spec = self.window_spec
-        load = self._drawn_lengths()
         outcome, self.state = self.model.window(
-            self.state, targets_mhz, load, spec.min_steps, spec.min_seconds
+            self.state, targets_mhz, self.load, spec.min_steps, spec.min_seconds
         )
         self.outcome = outcome
         seen = outcome.measured
+        step_time_s = seen.step_time_s * self._size_error(outcome.steps)
         return WindowData(
-            step_time_s=seen.step_time_s,
-            step_j=seen.step_time_s * seen.total_w,
+            step_time_s=step_time_s,
+            step_j=step_time_s * seen.total_w,
             role_w=role_watts(seen.rail_w * self._lost, self._rails, self.spec.rail_roles),
             utilisation=seen.utilisation,
             clocks_mhz=seen.clocks_mhz,
@@ -146,13 +148,11 @@ class SimulatedPlant(Plant):
         mesh = np.meshgrid(*columns, indexing="ij")
         return np.stack([m.ravel() for m in mesh], axis=-1)
 
-    def _drawn_lengths(self) -> Load:
-        """The window's load: batches of varying length average out over its steps."""
-        if not self.jobs.length_cv.any():
-            return self.load
+    def _size_error(self, steps: FloatArray) -> FloatArray:
+        """What a meter that corrects for batches' sizes leaves of their variation, ``[n]``."""
         z = normals(self.state.seed ^ _LENGTH_STREAM, self.state.window, 1)[:, 0]
-        share = self.jobs.length_cv / np.sqrt(float(self.window_spec.min_steps))
-        return self.load.scaled(np.exp(share * np.clip(z, -3.0, 3.0)))
+        left = UNCORRECTED * self.jobs.length_cv / np.sqrt(steps)
+        return np.exp(left * np.clip(z, -3.0, 3.0))
 
 
 def perturbed(load: Load, spread: float, rng: np.random.Generator) -> Load:
