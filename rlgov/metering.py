@@ -90,9 +90,9 @@ class _Series:
         if not self.t_s:
             return "no reading"
         if self.t_s[0] - t0_s > max_gap_s:
-            return f"first reading {self.t_s[0] - t0_s:.2f} s after the start"
+            return f"first reading too late ({self.t_s[0] - t0_s:.2f} s after the start)"
         if t1_s - self.t_s[-1] > max_gap_s:
-            return f"stale: last reading {t1_s - self.t_s[-1]:.2f} s old"
+            return f"stale (last reading {t1_s - self.t_s[-1]:.2f} s old)"
         first = max(bisect_right(self.t_s, t0_s) - 1, 0)
         last = min(bisect_left(self.t_s, t1_s), len(self.t_s) - 1)
         if self.breaks[last] > self.breaks[first]:

@@ -13,7 +13,7 @@ class AgentCost:
     """Measures this process from construction on.
 
     Attributes:
-        decisions_ms: Time of every decision: observe, act, guard, write, verify.
+        decisions_ms: Time of every decision: the observation and what the policy makes of it.
     """
 
     def __init__(self) -> None:

@@ -18,6 +18,28 @@ from rlgov.governor.stepsize import StepSize
 Kind = Literal["reference", "audit", "decided"]
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is kept of a window: a run of days has a hundred thousand of them.
+
+    Attributes:
+        steps: Steps.
+        train_s: Seconds of training.
+        train_j: Joules of training; ``None`` where they were not metered.
+        tokens: Tokens, where known for every step.
+    """
+
+    steps: int
+    train_s: float
+    train_j: float | None
+    tokens: int | None
+
+    @staticmethod
+    def of(stretch: Stretch) -> Entry:
+        """The entry of a stretch."""
+        return Entry(stretch.steps, stretch.train_s, stretch.train_j, stretch.tokens)
+
+
 @dataclass
 class Account:
     """Sums over stretches of one kind.
@@ -34,13 +56,13 @@ class Account:
     train_j: float = 0.0
     metered_steps: int = 0
 
-    def add(self, stretch: Stretch) -> None:
-        """Count a stretch."""
-        self.steps += stretch.steps
-        self.train_s += stretch.train_s
-        if stretch.train_j is not None:
-            self.train_j += stretch.train_j
-            self.metered_steps += stretch.steps
+    def add(self, entry: Entry) -> None:
+        """Count an entry."""
+        self.steps += entry.steps
+        self.train_s += entry.train_s
+        if entry.train_j is not None:
+            self.train_j += entry.train_j
+            self.metered_steps += entry.steps
 
     @property
     def j_per_step(self) -> float | None:
@@ -55,9 +77,21 @@ class Account:
 
 @dataclass
 class Ledger:
-    """Everything that a run's summary is made of."""
+    """Everything that a run's summary is made of.
 
-    windows: dict[Kind, list[Stretch]] = field(
+    Attributes:
+        windows: Complete windows by kind.
+        settling: Steps after changes of setting.
+        tail: Steps of the window that the job's end cut short.
+        pause_s: Seconds outside training.
+        pause_j: Joules outside training; NaN once a pause was not metered.
+        setting_s: Seconds of decided windows by setting, settling included.
+        rail_j: Joules by rail, where metered.
+        unmetered: Cause -> rails (the total is one) times stretches without a figure.
+        size: Size of a step, by its tokens.
+    """
+
+    windows: dict[Kind, list[Entry]] = field(
         default_factory=lambda: {"reference": [], "audit": [], "decided": []}
     )
     settling: Account = field(default_factory=Account)
@@ -77,20 +111,20 @@ class Ledger:
                 if kind == "decided":
                     self._time_at(window.asked, stretch)
         if window.settling is not None:
-            self.settling.add(window.settling)
+            self.settling.add(Entry.of(window.settling))
         if window.metered is None:
             return
         if complete:
-            self.windows[kind].append(window.metered)
+            self.windows[kind].append(Entry.of(window.metered))
         else:
-            self.tail.add(window.metered)
+            self.tail.add(Entry.of(window.metered))
 
     def account(self, *kinds: Kind) -> Account:
         """Sums over all windows of these kinds."""
         account = Account()
         for kind in kinds:
-            for stretch in self.windows[kind]:
-                account.add(stretch)
+            for entry in self.windows[kind]:
+                account.add(entry)
         return account
 
     @property
@@ -118,15 +152,19 @@ class Ledger:
         return None if ratio is None else ratio.map(lambda log: math.exp(log) - 1.0)
 
     def _joules(self, *kinds: Kind) -> list[float]:
-        """Joules a step of mean size, for every metered window of these kinds."""
-        metered = [(s, s.train_j) for kind in kinds for s in self.windows[kind]]
-        return [joules / self._effective(s) for s, joules in metered if joules is not None]
+        """Joules a step of mean size, for every metered window of these kinds.
+
+        Sensors that showed no more than the window's pauses cost leave nothing to compare.
+        """
+        metered = [(e, e.train_j) for kind in kinds for e in self.windows[kind]]
+        return [joules / self._effective(e) for e, joules in metered if joules and joules > 0]
 
     def _seconds(self, *kinds: Kind) -> list[float]:
-        return [s.train_s / self._effective(s) for kind in kinds for s in self.windows[kind]]
+        entries = [e for kind in kinds for e in self.windows[kind] if e.train_s > 0]
+        return [e.train_s / self._effective(e) for e in entries]
 
-    def _effective(self, stretch: Stretch) -> float:
-        return stretch.steps * self.size.size(stretch.tokens, stretch.steps)
+    def _effective(self, entry: Entry) -> float:
+        return entry.steps * self.size.size(entry.tokens, entry.steps)
 
     def settings_time_share(self) -> dict[str, float]:
         """Share of the decided time at each setting, the largest first."""
@@ -144,4 +182,5 @@ class Ledger:
         for rail, joules in stretch.energy.rail_j.items():
             self.rail_j[rail] = self.rail_j.get(rail, 0.0) + joules
         for reason in stretch.energy.quality.values():
-            self.unmetered[reason] = self.unmetered.get(reason, 0) + 1
+            cause = reason.partition(" (")[0]
+            self.unmetered[cause] = self.unmetered.get(cause, 0) + 1

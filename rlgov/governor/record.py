@@ -59,14 +59,20 @@ class WindowLog:
             self._give_up(error)
 
     def close(self) -> None:
-        """Close the file."""
-        if self._writer is not None:
-            self._writer.close()
+        """Close the file; a second call does nothing."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        try:
+            writer.close()
+        except TraceError as error:
+            self._give_up(error)
 
     def _give_up(self, error: TraceError) -> None:
-        log.warning("windows are no longer recorded: %s", error)
+        if self.complete:
+            log.warning("windows are no longer recorded: %s", error)
         self.complete = False
-        self._writer = None
+        self.close()
 
     def _row(
         self, kind: Kind, window: LiveWindow, complete: bool, acts: Mapping[str, NDArray[np.bool_]]

@@ -53,6 +53,20 @@ class SessionSpec:
     audit_share: float = 0.05
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be, before a job is started for it.
+
+        Raises:
+            ConfigError: An objective, budget, cap, guard or share of audits that cannot be.
+        """
+        self.preference()
+        self.guard.rules(1)
+        AuditPlan(self.audit_share, self.seed)
+
+    def preference(self) -> Preference:
+        """What the user wants."""
+        return Preference.of(self.objective, self.budget, 1, self.power_cap)
+
 
 @dataclass
 class SessionResult:
@@ -98,6 +112,7 @@ class Session:
     ) -> None:
         self.spec = spec
         self._board, self._job, self._policy, self._folder = board, job, policy, folder
+        self._drain = drain
         self._log = WindowLog(folder, board, job.name)
         self._ledger = Ledger()
         self._cost = AgentCost()
@@ -106,7 +121,7 @@ class Session:
             board, job, drain, roles, spec.window, spec.settle_s, spec.max_gap_s, self._on_window
         )
         self._ledger.size = self._plant.size
-        preference = Preference.of(spec.objective, spec.budget, 1, spec.power_cap)
+        preference = spec.preference()
         self._env = BatchedGovernorEnv(
             self._plant,
             ActionGrid.of_tables(board.knobs),
@@ -123,20 +138,26 @@ class Session:
         A fault of the governor never ends the job: the board is given back, the job runs on
         as found, and the result says what failed.
         """
-        failure = None
+        try:
+            failure = self._govern_under_lease()
+            end = self._wait_for_end()
+        finally:
+            self._log.close()
+            self._plant.close()
+        return SessionResult(
+            end, self._ledger, self._cost, dict(self._env.episodes.guard.counts), failure
+        )
+
+    def _govern_under_lease(self) -> str | None:
+        """Govern to the job's end; what failed, or ``None``."""
         try:
             with Lease(self._board, self._folder):
                 self._govern()
         except Exception as error:
             # The daemon's boundary: the job must outlive any fault of ours.
             log.exception("the governor failed; the job goes on as found")
-            failure = f"{type(error).__name__}: {error}"
-        end = self._wait_for_end()
-        self._log.close()
-        self._plant.close()
-        return SessionResult(
-            end, self._ledger, self._cost, dict(self._env.episodes.guard.counts), failure
-        )
+            return f"{type(error).__name__}: {error}"
+        return None
 
     def _govern(self) -> None:
         try:
@@ -167,5 +188,6 @@ class Session:
         """Follow the job, without governing it, to its end."""
         while True:
             event = self._job.next_event()
+            self._drain()  # nobody meters any more, and readings must not pile up
             if isinstance(event, JobEnd):
                 return event

@@ -44,6 +44,7 @@ def log_ratio_interval(a: Sequence[float], b: Sequence[float]) -> Interval | Non
     if spread <= 0.0:
         return Interval(difference, difference, difference)
     freedom = spread**2 / (share_a**2 / (len(a) - 1) + share_b**2 / (len(b) - 1))
+    freedom = max(freedom, 1.0)  # never below, but for rounding
     half = t_quantile(0.5 + CONFIDENCE / 2, freedom) * math.sqrt(spread)
     return Interval(difference, difference - half, difference + half)
 
@@ -61,7 +62,7 @@ def t_quantile(p: float, freedom: float) -> float:
     low, high = 0.0, 1.0
     while _t_cdf(high, freedom) < p:
         low, high = high, high * 2
-    for _ in range(80):
+    for _ in range(40):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if _t_cdf(middle, freedom) < p else (low, middle)
     return 0.5 * (low + high)

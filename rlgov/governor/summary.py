@@ -117,4 +117,7 @@ def _why_no_figures(summary: dict[str, Any]) -> str | None:
         return NO_STEPS
     if not summary["governed_steps"]:
         return "the job ended before the work of its steps could be counted"
+    if summary["windows"]:
+        causes = ", ".join(summary["unmetered"])
+        return f"the energy of no decided window was metered: {causes}"
     return "the job ended before the first decided window was complete"

@@ -61,9 +61,14 @@ def test_a_normal_end_gives_the_board_back(board, tmp_path):
 @pytest.mark.parametrize("error", [ValueError, BoardError, KeyboardInterrupt, SystemExit])
 def test_so_does_an_end_by_exception_which_goes_on(board, tmp_path, error):
     before = board.capture()
-    with pytest.raises(error), Lease(board, tmp_path):
-        board.apply(LOW)
-        raise error
+
+    def fail() -> None:
+        with Lease(board, tmp_path):
+            board.apply(LOW)
+            raise error
+
+    with pytest.raises(error):
+        fail()
     assert board.capture() == before
     assert record(tmp_path)["returned"] is True
 
