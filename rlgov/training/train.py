@@ -107,7 +107,7 @@ class _Run:
         settings: dict[str, Any],
     ) -> None:
         self._config, self._board, self._jobs = config, board, jobs
-        self._out, self._settings = out, settings
+        self._folder, self._settings = out / BUNDLE_FOLDER, settings
         self._progress = Progress(config)
         self._plant = LastingPlant(
             board, jobs.train, config.agent.n_envs, config.window, config.spread
@@ -129,10 +129,8 @@ class _Run:
                 self._learn()
                 self._look("the end")
         score, bundle, found = self._best
-        folder = self._out / BUNDLE_FOLDER
-        bundle.save(folder)
         rows = [dict(row) for row in bundle.card.evaluation]
-        return TrainResult(folder, score, rows, self._model.num_timesteps, found)
+        return TrainResult(self._folder, score, rows, self._model.num_timesteps, found)
 
     def _warm_start(self) -> None:
         spec = self._config.agent.warm_start
@@ -178,6 +176,8 @@ class _Run:
         if score > self._best[0]:
             rows = [result.row() for result in results]
             self._best = (score, self._bundle(layers, rows), where)
+            # At once, so that a run that is cut short leaves the best it had.
+            self._best[1].save(self._folder)
 
     def _bundle(self, layers: Any, rows: list[dict[str, Any]]) -> Bundle:
         return make_bundle(
