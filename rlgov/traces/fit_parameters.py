@@ -31,6 +31,7 @@ BOARD_PRIORS: dict[str, float] = {
     "cpu.leak_w": 0.4,
     "cpu.core_w_per_ghz": 0.4,
     "base_w": 0.3,
+    "power_softness": 0.5,
 }
 """Parameters of a board -> standard deviation of their logarithm before any measurement."""
 
@@ -158,7 +159,7 @@ def parameters_for(points: Points, spec: TwinSpec) -> Parameters:
     mean = [np.log(value_at(spec, path)) for path in board]
     sigma = [BOARD_PRIORS[path] for path in board]
     for index in range(len(points.jobs)):
-        centre = job_centre(guess_of(points, index, spec), spec)
+        centre = job_centre(guess_of(points, index, spec))
         mean += [float(np.log(max(centre[name], _TINY))) for name in job]
         sigma += [JOB_PRIORS[name] for name in job]
     return Parameters(spec, board, job, len(points.jobs), np.array(mean), np.array(sigma))
@@ -167,6 +168,8 @@ def parameters_for(points: Points, spec: TwinSpec) -> Parameters:
 def _worth_fitting(path: str, points: Points, spec: TwinSpec) -> bool:
     powered = bool((points.kind != TIME).any())
     on_cpu = spec.knobs["cpu"].offered
+    if path == "power_softness":
+        return bool(np.isfinite(points.limit_w).any())
     if path.startswith("cpu."):
         return powered and on_cpu and value_at(spec, path) > 0
     return (powered or path.startswith("smooth.")) and value_at(spec, path) > 0
@@ -209,7 +212,7 @@ def _loaded_w(spec: TwinSpec) -> float:
     return 4.0 * idle
 
 
-def job_centre(guess: Guess, spec: TwinSpec) -> dict[str, float]:
+def job_centre(guess: Guess) -> dict[str, float]:
     """Prior medians of a job's parameters: half compute, half memory, a little of the rest."""
     gpu, cpu, emc = guess.clocks_ghz
     joules = guess.time_s * guess.power_w
@@ -225,12 +228,17 @@ def job_centre(guess: Guess, spec: TwinSpec) -> dict[str, float]:
     }
 
 
-def prior_from(jobs: Sequence[FloatArray], prior: Parameters) -> Parameters:
-    """A new job's prior (with the board frozen) from other jobs' fitted parameters.
+def prior_from(offsets: Sequence[FloatArray], prior: Parameters) -> Parameters:
+    """A new job's prior from how other jobs of the board came to differ from theirs.
 
-    What varies little between jobs of a board (shares, not sizes) is then known beforehand: times
-    are compared as shares of the job's guessed size, which ``prior.mean`` carries.
+    Priors are centred on each job's own size, so that these offsets are about shapes: how much of
+    a step is compute, how its joules are split.
+
+    Args:
+        offsets: Of each other job, fitted less prior mean, ``[p]``.
+        prior: The job's prior by its size alone.
     """
-    offsets = np.stack(jobs)
-    spread = np.sqrt(offsets.var(0) + 0.05**2)
-    return replace(prior, mean=prior.mean + offsets.mean(0), sigma=np.minimum(spread, prior.sigma))
+    table = np.stack(offsets)
+    few = 0.3**2 / len(table)  # the mean of a few jobs says little about the next one
+    spread = np.sqrt(table.var(0) * (1.0 + 1.0 / len(table)) + few)
+    return replace(prior, mean=prior.mean + table.mean(0), sigma=np.minimum(spread, prior.sigma))

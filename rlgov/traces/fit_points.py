@@ -83,7 +83,10 @@ def points_of(profiles: Sequence[Profile], spec: TwinSpec) -> Points:
     Raises:
         TraceError: There is no pinned setting with a time, a power or an energy.
     """
-    job, clocks, limits, figures = [], [], [], list[_Figure]()
+    job: list[int] = []
+    clocks: list[list[float]] = []
+    limits: list[float] = []
+    figures: list[_Figure] = []
     ignored: dict[str, None] = {}
     for index, profile in enumerate(profiles):
         for measured in profile.settings():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,13 @@ from rlgov.traces.fit_parameters import Parameters
 from rlgov.traces.fit_points import ENERGY, TIME, Points
 from rlgov.work import FloatArray
 
-NOISE = 0.007
+NOISE = {"time": 0.004, "power": 0.007, "energy": 0.01, "rail": 0.01}
 """Relative error expected of a measured figure, until the fit has shown its own."""
 HEAT_PASSES = 2
 """Passes between power and the temperature that it causes; leakage makes the loop weak."""
+
+HOTTEST_C = 125.0
+"""Silicon that ran at all was not hotter; keeps trial steps of a fit from running away."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,32 @@ class Problem:
 
     def shifted(self, theta: FloatArray, data: FloatArray | float, mean: FloatArray) -> FloatArray:
         """As `residuals` with the figures off by ``data`` (in logs) and other prior means."""
-        theta = np.clip(theta, self.parameters.mean - 20.0, self.parameters.mean + 20.0)
-        error = np.log(self.predict(theta) / self.points.value) - data
+        # A wild trial step must not overflow; no sensible solution is as far as this.
+        reach = 8.0 * self.parameters.sigma
+        near = np.clip(theta, self.parameters.mean - reach, self.parameters.mean + reach)
+        error = np.log(self.predict(near) / self.points.value) - data
         prior = (theta - mean) / self.parameters.sigma
         return np.concatenate([error / self.noise, prior])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved `Problem`.
+
+    Attributes:
+        problem: What was solved.
+        theta: Its parameters at the best fit, ``[p]``.
+        jacobian: Derivatives of its residuals there, ``[k + p, p]``.
+    """
+
+    problem: Problem
+    theta: FloatArray
+    jacobian: FloatArray
+
+
+def expected_noise(points: Points) -> FloatArray:
+    """`NOISE` of every figure, ``[k]``."""
+    return np.array([NOISE[str(surface).partition(" ")[0]] for surface in points.surface])
 
 
 def predict(points: Points, load: Load, spec: TwinSpec) -> FloatArray:
@@ -79,10 +105,12 @@ def cost_at(points: Points, load: Load, spec: TwinSpec) -> StepCost:
                 return busy_watts(rows, np.stack([ghz, cpu, emc], -1), celsius, spec, NOMINAL)
 
             floor = spec.knobs["gpu"].levels_mhz[0] / 1e3
-            gpu = gpu_within_limit(watts, points.clocks_ghz[:, 0], floor, points.limit_w)
+            free = points.clocks_ghz[:, 0]
+            gpu = gpu_within_limit(watts, free, floor, points.limit_w, spec.power_softness)
         cost = step_cost(rows, gpu, cpu, emc, temperature, spec)
         total = total_watts(cost.component_w, spec)
-        temperature = thermal.ambient_c + thermal.resistance_k_per_w * total
+        warmed = thermal.ambient_c + thermal.resistance_k_per_w * total
+        temperature = np.minimum(warmed, HOTTEST_C)
     return cost
 
 
@@ -103,9 +131,15 @@ def solve(
     return np.asarray(found.x, float), np.asarray(found.jac, float)
 
 
+def solve_points(points: Points, parameters: Parameters) -> Solution:
+    """The best parameters for ``points``."""
+    problem = Problem(points, parameters, expected_noise(points))
+    theta, jacobian = solve(problem.residuals, parameters.mean)
+    return Solution(problem, theta, jacobian)
+
+
 def _scipy_optimize() -> Any:
     try:
-        from scipy import optimize
+        return import_module("scipy.optimize")
     except ImportError as error:
         raise ConfigError("fitting needs scipy: install rlgov[fit]") from error
-    return optimize

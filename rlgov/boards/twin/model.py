@@ -22,9 +22,8 @@ from rlgov.boards.twin.physics import (
     step_cost,
     step_loads,
     step_time,
-    total_watts,
 )
-from rlgov.boards.twin.powercap import gpu_within_limit
+from rlgov.boards.twin.powercap import busy_watts, gpu_within_limit
 from rlgov.boards.twin.sensing import Measured, Sensed, TwinState, board_gain, sense, sum_columns
 from rlgov.boards.twin.spec import TwinSpec
 from rlgov.work import FloatArray
@@ -226,12 +225,10 @@ class TwinModel:
 
         def watts(gpu_ghz: FloatArray) -> FloatArray:
             clocks_ghz[..., 0] = gpu_ghz
-            now = self._cost(load, clocks_ghz, temperature_c, silicon)
-            return total_watts(now.component_w, self.spec)
+            return busy_watts(load, clocks_ghz, temperature_c, self.spec, silicon)
 
-        clocks_ghz[..., 0] = gpu_within_limit(
-            watts, clocks_ghz[..., 0].copy(), self.levels_ghz[0][0], limit
-        )
+        free, floor = clocks_ghz[..., 0].copy(), float(self.levels_ghz[0][0])
+        clocks_ghz[..., 0] = gpu_within_limit(watts, free, floor, limit, self.spec.power_softness)
         return clocks_ghz, self._cost(load, clocks_ghz, temperature_c, silicon)
 
     def _settle(

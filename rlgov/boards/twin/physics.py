@@ -263,11 +263,13 @@ def step_cost(
     busy = step_loads(load, times, emc_ghz, spec)
     time_s = times.time_s
     leak = np.exp(spec.thermal.leak_per_k * (temperature_c - KELVIN_REFERENCE_C))
+    gated = spec.memory.gated_share
+    awake = emc_ghz * (gated + (1.0 - gated) * busy.gpu)
     component_w = {
         "gpu": _gpu_w(load, time_s, busy.gpu, gpu_ghz, leak, spec, silicon),
         "cpu": _cpu_w(busy.cores_busy, cpu_ghz, leak, spec, silicon),
-        "soc": _soc_w(load, time_s, emc_ghz, spec, silicon),
-        "mem": _mem_w(load, time_s, emc_ghz, spec, silicon),
+        "soc": _soc_w(load, time_s, awake, spec, silicon),
+        "mem": _mem_w(load, time_s, awake, spec, silicon),
         "base": np.broadcast_to(np.asarray(spec.base_w * silicon.base, float), time_s.shape),
     }
     return StepCost(time_s, component_w, busy, times)
@@ -301,19 +303,19 @@ def _cpu_w(
 
 
 def _soc_w(
-    load: Load, time_s: FloatArray, emc_ghz: FloatArray, spec: TwinSpec, silicon: Silicon
+    load: Load, time_s: FloatArray, clock: FloatArray, spec: TwinSpec, silicon: Silicon
 ) -> FloatArray:
     memory = spec.memory
-    moving = load.soc_j / time_s + memory.soc_clock_w_per_ghz * emc_ghz
+    moving = load.soc_j / time_s + memory.soc_clock_w_per_ghz * clock
     watts: FloatArray = silicon.memory * moving + memory.soc_static_w * silicon.leak
     return watts
 
 
 def _mem_w(
-    load: Load, time_s: FloatArray, emc_ghz: FloatArray, spec: TwinSpec, silicon: Silicon
+    load: Load, time_s: FloatArray, clock: FloatArray, spec: TwinSpec, silicon: Silicon
 ) -> FloatArray:
     memory = spec.memory
-    moving = load.mem_j / time_s + memory.mem_clock_w_per_ghz * emc_ghz
+    moving = load.mem_j / time_s + memory.mem_clock_w_per_ghz * clock
     watts: FloatArray = silicon.memory * moving + memory.mem_static_w
     return watts
 
@@ -325,6 +327,18 @@ def rail_watts(component_w: dict[str, FloatArray], spec: TwinSpec) -> FloatArray
         for weights in spec.rails.values()
     ]
     return np.stack(np.broadcast_arrays(*rails), axis=-1).astype(float)
+
+
+def idle_watts(
+    clocks_ghz: FloatArray, temperature_c: FloatArray, spec: TwinSpec, silicon: Silicon
+) -> FloatArray:
+    """Watts of the total with nothing running at ``clocks_ghz`` (``[..., 3]``), ``[...]``."""
+    gpu, cpu, emc = clocks_ghz[..., 0], clocks_ghz[..., 1], clocks_ghz[..., 2]
+    none = np.zeros(gpu.shape)
+    phases = np.zeros((*gpu.shape, 3))
+    nothing = Load(phases, phases, phases, phases, none, none, none, none, none + 1.0, none)
+    cost = step_cost(nothing, gpu, cpu, emc, temperature_c, spec, silicon)
+    return total_watts(cost.component_w, spec)
 
 
 def total_watts(component_w: dict[str, FloatArray], spec: TwinSpec) -> FloatArray:

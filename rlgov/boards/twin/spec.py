@@ -88,10 +88,11 @@ class MemorySpec:
         efficiency: Share of the peak that streaming kernels reach.
         soc_byte_pj: Picojoules a byte in the controller and fabric (component ``soc``).
         mem_byte_pj: Picojoules a byte in the DRAM (component ``mem``).
-        soc_clock_w_per_ghz: Controller power by EMC clock, busy or not.
-        mem_clock_w_per_ghz: DRAM interface power by EMC clock.
+        soc_clock_w_per_ghz: Controller power by EMC clock while the GPU is busy.
+        mem_clock_w_per_ghz: DRAM interface power by EMC clock, likewise.
         soc_static_w: Remaining constant power of the component ``soc``.
         mem_static_w: Remaining constant power of the component ``mem``.
+        gated_share: Share of both clock powers left while the GPU is idle.
     """
 
     byte_per_cycle: float
@@ -102,6 +103,7 @@ class MemorySpec:
     mem_clock_w_per_ghz: float
     soc_static_w: float
     mem_static_w: float
+    gated_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,7 @@ class TwinSpec:
         rail_roles: Rail name -> what it mostly feeds (``gpu``, ``cpu``, ``mem``, ``sys``), for
             observations that mean the same on every board.
         power_limit_w: Cap of the whole board, for boards that regulate by power.
+        power_softness: How sharply it is held, see `powercap.gpu_within_limit`.
         modes: nvpmodel modes by name; the first is the mode the board is found in.
     """
 
@@ -242,6 +245,7 @@ class TwinSpec:
     smooth: SmoothSpec = field(default_factory=SmoothSpec)
     modes: Mapping[str, ModeSpec] = field(default_factory=dict)
     power_limit_w: float | None = None
+    power_softness: float = 6.0
 
     def __post_init__(self) -> None:
         _check(self)
