@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,8 @@ def run_once(command: Command, composed: Composed, arguments: Arguments, folder:
     except BaseException as error:
         _record_failure(folder, error)
         raise
-    folder.write_status("completed" if code == 0 else "failed", code)
+    with contextlib.suppress(OSError):  # a full disk does not change how the command ended
+        folder.write_status("completed" if code == 0 else "failed", code)
     return code
 
 

@@ -38,7 +38,11 @@ def run(invocation: Invocation) -> int:
     result = Session(session, board, job, policy, spec.rail_roles, board.drain, folder).run()
     summary = summarise(result, session, board, policy.name, " ".join(invocation.job), job)
     summary["out"] = str(folder)
-    invocation.folder.write_summary(summary)
+    try:
+        invocation.folder.write_summary(summary)
+    except OSError as error:
+        # The job has ended as it has; a full disk must not make its exit code ours.
+        console.print(f"rlgov: summary.json could not be written: {error.strerror}", markup=False)
     print_run(summary, console)
     return result.end.exit_code or 0
 

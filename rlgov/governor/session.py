@@ -13,6 +13,7 @@ from rlgov.envs.batched import BatchedGovernorEnv, JobOverError
 from rlgov.envs.guard import GuardSpec
 from rlgov.envs.simulated import WindowSpec
 from rlgov.envs.spaces import ActionGrid
+from rlgov.errors import ConfigError
 from rlgov.governor.audit import AuditPlan
 from rlgov.governor.cost import AgentCost
 from rlgov.governor.ledger import Kind, Ledger
@@ -57,11 +58,23 @@ class SessionSpec:
         """Refuse what cannot be, before a job is started for it.
 
         Raises:
-            ConfigError: An objective, budget, cap, guard or share of audits that cannot be.
+            ConfigError: A value that cannot be.
         """
+        self._check_times()
         self.preference()
         self.guard.rules(1)
         AuditPlan(self.audit_share, self.seed)
+
+    def _check_times(self) -> None:
+        least: dict[str, tuple[float, float]] = {
+            "window.min_steps": (self.window.min_steps, 1),
+            "window.min_seconds": (self.window.min_seconds, 0),
+            "window.reference_windows": (self.window.reference_windows, 1),
+            "settle_s": (self.settle_s, 0),
+        }
+        for name, (value, limit) in least.items():
+            if not value >= limit:
+                raise ConfigError(f"{name}={value} must be {limit} or more")
 
     def preference(self) -> Preference:
         """What the user wants."""

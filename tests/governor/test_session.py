@@ -12,6 +12,7 @@ import pytest
 from rlgov.boards.base import AS_FOUND
 from rlgov.boards.lease import LEASE_FILE
 from rlgov.envs.guard import GuardSpec
+from rlgov.envs.simulated import WindowSpec
 from rlgov.errors import BoardError, ConfigError
 from rlgov.governor.emulated import EmulatedJob
 from rlgov.governor.record import TRACE_FILE
@@ -315,6 +316,10 @@ class TestWhatIsRefused:
             {"objective": "power_cap"},
             {"audit_share": 0.6},
             {"guard": GuardSpec(max_drop=0.0)},
+            {"window": WindowSpec(min_steps=0)},
+            {"window": WindowSpec(min_seconds=-1.0)},
+            {"window": WindowSpec(reference_windows=0)},
+            {"settle_s": -1.0},
         ],
     )
     def test_before_any_job_is_started(self, spec):
