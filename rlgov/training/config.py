@@ -40,7 +40,7 @@ class WarmStart:
     batch_size: int = 2048
     learning_rate: float = 1e-3
     temperature: Sequence[float] = (0.02, 0.005)
-    margin: float = 0.01
+    margin: float = 0.006
     slope: float = 10.0
     value_weight: float = 0.5
 
@@ -77,7 +77,7 @@ class PpoSpec:
         warm_start: What goes before.
     """
 
-    total_steps: int = 3_000_000
+    total_steps: int = 2_000_000
     n_envs: int = 512
     horizon: int = 30
     batch_size: int = 3840
