@@ -111,6 +111,9 @@ class Session:
         roles: Rail -> what it mostly feeds.
         drain: Hands over the board's readings since the last call.
         folder: Where the lease and the windows' log go.
+
+    Attributes:
+        ledger: What the run has cost and saved so far.
     """
 
     def __init__(
@@ -127,13 +130,13 @@ class Session:
         self._board, self._job, self._policy, self._folder = board, job, policy, folder
         self._drain = drain
         self._log = WindowLog(folder, board, job.name)
-        self._ledger = Ledger()
+        self.ledger = Ledger()
         self._cost = AgentCost()
         self._kind: Kind = "reference"
         self._plant = LivePlant(
             board, job, drain, roles, spec.window, spec.settle_s, spec.max_gap_s, self._on_window
         )
-        self._ledger.size = self._plant.size
+        self.ledger.size = self._plant.size
         preference = spec.preference()
         self._env = BatchedGovernorEnv(
             self._plant,
@@ -158,7 +161,7 @@ class Session:
             self._log.close()
             self._plant.close()
         return SessionResult(
-            end, self._ledger, self._cost, dict(self._env.episodes.guard.counts), failure
+            end, self.ledger, self._cost, dict(self._env.episodes.guard.counts), failure
         )
 
     def _govern_under_lease(self) -> str | None:
@@ -194,7 +197,7 @@ class Session:
 
     def _on_window(self, window: LiveWindow) -> None:
         complete = self._plant.end is None and window.metered is not None
-        self._ledger.add(self._kind, window, complete)
+        self.ledger.add(self._kind, window, complete)
         self._log.add(self._kind, window, complete, self._env.last_acts)
 
     def _wait_for_end(self) -> JobEnd:
