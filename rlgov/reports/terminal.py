@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rlgov.boards.base import AS_FOUND
+
 EMULATED_NOTICE = (
     "EMULATED: times and joules below are computed by a model of the board; "
     "no clock was changed and nothing was metered."
@@ -102,16 +104,22 @@ def _windows(summary: Mapping[str, Any]) -> str:
 
 def _settings(summary: Mapping[str, Any]) -> str:
     shares = list(summary["settings_time_share"].items())
-    lines = [f"{share:5.1%}  {name} MHz" for name, share in shares[:MOST_SETTINGS]]
+    lines = [f"{share:5.1%}  {_setting(name)}" for name, share in shares[:MOST_SETTINGS]]
     if len(shares) > MOST_SETTINGS:
         rest = sum(share for _, share in shares[MOST_SETTINGS:])
         lines.append(f"{rest:5.1%}  {len(shares) - MOST_SETTINGS} others")
     return "\n".join(lines)
 
 
+def _setting(name: str) -> str:
+    return "as found" if name == str(AS_FOUND) else f"{name} MHz"
+
+
 def _guard(summary: Mapping[str, Any]) -> str:
     acts = ", ".join(f"{name} {count}" for name, count in summary["interventions"].items())
-    return f"interventions: {acts}" if acts else "off"
+    if acts:
+        return f"interventions: {acts}"
+    return "off" if summary["windows"] else ""  # before the first decision no rule was asked
 
 
 def _agent(summary: Mapping[str, Any]) -> str:
