@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rlgov.boards.twin.physics import Load
@@ -11,7 +13,9 @@ from rlgov.work import FloatArray
 
 EQUALLY_WELL, SLACK = 1.3, 0.002
 """A member errs on no surface by more than this factor over the best fit, or this much beyond."""
-DRAWBACKS, DRAWBACK = 12, 0.75
+REFINEMENTS = 15
+"""Steps of each solution; it starts at the best fit, close by."""
+DRAWBACKS, DRAWBACK = 20, 0.75
 """Tries of drawing a member back, and what each leaves of its distance."""
 
 
@@ -21,35 +25,33 @@ def members(
     """``count`` twins that fit as well as the best one.
 
     The problem is solved again and again with the figures off by their noise and every prior's
-    centre drawn anew (randomised maximum likelihood); each solution is drawn back towards the best
-    fit until it errs no more than `EQUALLY_WELL` and `SLACK` allow.
+    centre drawn anew (randomised maximum likelihood). A solution that errs more than
+    `EQUALLY_WELL` and `SLACK` allow is moved to the nearest that fits the figures as they are, and
+    in the end drawn back towards the best fit.
     """
-    problem, parameters = solution.problem, solution.problem.parameters
-    allowed = _allowed(problem, solution.theta)
-    noise = np.sqrt(problem.noise**2 + _surface_rms(problem, solution.theta) ** 2)
-    weighed = Problem(problem.points, parameters, noise)
+    problem, best = solution.problem, solution.theta
+    parameters, allowed = problem.parameters, _allowed(problem, best)
+    rms = _surface_rms(problem, best)
+    weighed = replace(problem, noise=np.sqrt(problem.noise**2 + rms**2))
     found = []
     for _ in range(count):
-        data = noise * rng.standard_normal(len(noise))
-        mean = parameters.mean + parameters.sigma * rng.standard_normal(len(parameters.mean))
-
-        def residuals(
-            theta: FloatArray, data: FloatArray = data, mean: FloatArray = mean
-        ) -> FloatArray:
-            return weighed.shifted(theta, data, mean)
-
-        start = _drawn(solution, rng)
-        theta, _ = solve(residuals, start, evaluations=8)
-        theta = _drawn_back(problem, theta, solution.theta, allowed)
+        data = weighed.noise * rng.standard_normal(len(rms))
+        mean = parameters.mean + parameters.sigma * rng.standard_normal(len(best))
+        theta = _solved(weighed, data, mean, best)
+        if not (_surface_rms(problem, theta) <= allowed).all():
+            theta = _solved(problem, np.zeros(len(rms)), theta, theta)
+        theta = _drawn_back(problem, theta, best, allowed)
         found.append((parameters.board_of(theta), parameters.load_of(theta)))
     return found
 
 
-def _drawn(solution: Solution, rng: np.random.Generator) -> FloatArray:
-    """A start for a member, from the normal approximation at the best fit."""
-    root = np.linalg.cholesky(np.linalg.inv(solution.jacobian.T @ solution.jacobian))
-    drawn: FloatArray = solution.theta + root @ rng.standard_normal(len(solution.theta))
-    return drawn
+def _solved(problem: Problem, data: FloatArray, mean: FloatArray, start: FloatArray) -> FloatArray:
+    """The solution of ``problem`` with figures off by ``data`` and prior centres ``mean``."""
+
+    def residuals(theta: FloatArray) -> FloatArray:
+        return problem.shifted(theta, data, mean)
+
+    return solve(residuals, start, evaluations=REFINEMENTS)[0]
 
 
 def _surface_rms(problem: Problem, theta: FloatArray) -> FloatArray:

@@ -1,12 +1,17 @@
-"""A job's `Load` as plain values, and back: what a fitted job's YAML file holds."""
+"""A job's `Load` as plain values, and back: what a fitted job's YAML file holds.
+
+The file has a ``name`` and a ``load`` (see `load_to_dict`), and whatever else its writer noted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from rlgov.boards.twin.physics import Load
 from rlgov.errors import ConfigError
@@ -40,6 +45,27 @@ def load_from_dict(values: Mapping[str, Any]) -> Load:
     if arrays["spin"][0] > 1.0:
         raise ConfigError("load.spin is a share and must not exceed 1")
     return Load(**arrays)
+
+
+def read_job(path: Path) -> tuple[str, Load]:
+    """Name and load of a fitted job's file.
+
+    Raises:
+        ConfigError: It cannot be read, or holds no such job.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    load = values.get("load") if isinstance(values, Mapping) else None
+    if not isinstance(load, Mapping):
+        raise ConfigError(f"{path} holds no fitted job: a mapping with `name` and `load`")
+    try:
+        return str(values.get("name", path.stem)), load_from_dict(load)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def _array(name: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rlgov.boards.base import KNOB_NAMES, ApplyMode, Knob
 from rlgov.errors import ConfigError
@@ -331,11 +332,25 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
         return _build(hint, value, path)
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:
-        return tuple(_convert(args[0], item, path) for item in value)
-    if origin is not None and issubclass(origin, Mapping):
-        return {str(k): _convert(args[1], v, f"{path}.{k}") for k, v in value.items()}
-    if hint is float or hint is int:
+        return tuple(_convert(args[0], item, path) for item in _of_kind(list, value, path))
+    if origin is Literal:
+        if value not in args:
+            raise ConfigError(f"{path} must be one of {', '.join(args)}, not {value!r}")
+        return value
+    if origin is UnionType:
+        return None if value is None else _convert(args[0], value, path)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        known = _of_kind(Mapping, value, path)
+        return {str(k): _convert(args[1], v, f"{path}.{k}") for k, v in known.items()}
+    if hint in (float, int):
         return _number(hint, value, path)
+    return _of_kind(hint, value, path)
+
+
+def _of_kind(kind: Any, value: Any, path: str) -> Any:
+    if not isinstance(value, (list, tuple) if kind is list else kind):
+        wanted = {list: "a list", Mapping: "a mapping", str: "text", bool: "true or false"}[kind]
+        raise ConfigError(f"{path} must be {wanted}, not {value!r}")
     return value
 
 

@@ -91,6 +91,17 @@ def test_a_misspelled_key_is_named_with_its_path() -> None:
         TwinSpec.from_dict(wrong)
 
 
+def test_a_knobs_way_of_being_set_is_checked() -> None:
+    wrong = values()
+    knobs = wrong["knobs"]
+    assert isinstance(knobs, dict)
+    knobs["emc"]["mode"] = "lid"
+    with pytest.raises(ConfigError, match=r"knobs.emc.mode must be one of pin, cap"):
+        TwinSpec.from_dict(wrong)
+    knobs["emc"]["mode"] = "cap"
+    assert TwinSpec.from_dict(wrong).knobs["emc"].mode == "cap"
+
+
 def test_a_missing_number_is_named_with_its_path() -> None:
     wrong = values()
     del wrong["base_w"]
@@ -102,6 +113,11 @@ def test_a_missing_number_is_named_with_its_path() -> None:
     ("change", "message"),
     [
         ({"base_w": "much"}, "base_w must be a number"),
+        ({"base_w": True}, "base_w must be a number"),
+        ({"title": 3}, "title must be text"),
+        ({"total_rails": "VDD_IN"}, "total_rails must be a list"),
+        ({"rails": 3}, "rails must be a mapping"),
+        ({"power_limit_w": "low"}, "power_limit_w must be a number"),
         ({"total_rails": ["NOWHERE"]}, "total_rails"),
         ({"rails": {"A": {"gpus": 1.0}}, "total_rails": ["A"]}, "gpus"),
     ],
