@@ -34,14 +34,14 @@ class WarmStart:
         value_weight: Weight of the critic's loss.
     """
 
-    rounds: int = 300
+    rounds: int = 260
     episodes_per_job: int = 3
     epochs: int = 1
     batch_size: int = 2048
     learning_rate: float = 1e-3
     temperature: Sequence[float] = (0.02, 0.005)
-    margin: float = 0.006
-    slope: float = 10.0
+    margin: float = 0.012
+    slope: float = 20.0
     value_weight: float = 0.5
 
     def __post_init__(self) -> None:
@@ -74,25 +74,29 @@ class PpoSpec:
         hidden: Widths of the hidden layers of actor and critic.
         activation: ``tanh`` or ``relu``.
         cpu_levels: Levels of the CPU's long table that a policy may choose from.
+        sharpen: Factor on the logits between warm start and PPO. It changes no likeliest action,
+            but PPO then samples near it: noise of a soft policy breaks tight budgets, and PPO
+            would learn to stay far from them.
         warm_start: What goes before.
     """
 
-    total_steps: int = 2_000_000
+    total_steps: int = 460_800
     n_envs: int = 512
     horizon: int = 30
     batch_size: int = 3840
     epochs: int = 3
-    learning_rate: Sequence[float] = (2e-4, 2e-5)
+    learning_rate: Sequence[float] = (1e-4, 1e-5)
     gamma: float = 0.5
     gae_lambda: float = 0.9
     clip_range: float = 0.15
-    entropy: Sequence[float] = (0.001, 0.0)
+    entropy: Sequence[float] = (0.0, 0.0)
     value_weight: float = 0.5
     max_grad_norm: float = 0.5
     target_kl: float = 0.02
     hidden: Sequence[int] = (256, 256)
     activation: str = "tanh"
     cpu_levels: int = 10
+    sharpen: float = 3.0
     warm_start: WarmStart = field(default_factory=WarmStart)
 
     def __post_init__(self) -> None:
@@ -107,6 +111,8 @@ class PpoSpec:
         _at_least("agent.cpu_levels", self.cpu_levels, 1)
         _at_least("agent.total_steps", self.total_steps, 0)
         self._check_batch()
+        if not self.sharpen > 0:
+            raise ConfigError(f"agent.sharpen={self.sharpen} must be positive")
         if not 0 <= self.gamma < 1:
             raise ConfigError(f"agent.gamma={self.gamma} must be at least 0 and below 1")
         if self.activation not in ACTIVATIONS:
@@ -184,7 +190,7 @@ class Validation:
         budgets: At each of which they are governed.
     """
 
-    every_rollouts: int = 20
+    every_rollouts: int = 5
     n_jobs: int = 256
     budgets: Sequence[float] = (0.02, 0.05, 0.1, 0.2, 0.5)
 

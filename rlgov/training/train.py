@@ -151,6 +151,7 @@ class _Run:
 
     def _learn(self) -> None:
         agent = self._config.agent
+        sharpen(self._model, agent.sharpen)
         entropy = (agent.entropy[0], agent.entropy[-1])
         callback = RolloutCallback(self._vec, entropy, agent.total_steps, self._on_rollout)
         self._model.learn(agent.total_steps, callback)
@@ -206,6 +207,13 @@ class _Run:
             reference_windows=config.window.reference_windows,
             guard=config.guard,
         )
+
+
+def sharpen(model: PPO, factor: float) -> None:
+    """Scale the actor's logits: the same likeliest actions, drawn more often."""
+    with torch.no_grad():
+        for weights in model.policy.action_net.parameters():
+            weights.mul_(factor)
 
 
 def score_of(results: list[Evaluation]) -> float:

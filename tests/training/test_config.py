@@ -34,6 +34,7 @@ def test_whatever_passes_has_no_batch_of_one(n_envs: int, horizon: int, batch_si
     ("make", "message"),
     [
         (lambda: PpoSpec(gamma=1.0), "gamma"),
+        (lambda: PpoSpec(sharpen=0.0), "sharpen"),
         (lambda: PpoSpec(activation="swish"), "tanh, relu"),
         (lambda: PpoSpec(hidden=()), "hidden"),
         (lambda: PpoSpec(total_steps=-1), "total_steps"),

@@ -17,7 +17,7 @@ from rlgov.policies.bundle import Bundle
 from rlgov.training.callback import check_finite, check_weights
 from rlgov.training.config import PpoSpec, TrainConfig, Validation, WarmStart
 from rlgov.training.export import actor_layers
-from rlgov.training.train import Jobs, TrainResult, train
+from rlgov.training.train import Jobs, TrainResult, sharpen, train
 from rlgov.training.vec_env import GovernorVecEnv
 from tests.envs.world import POPULATION, SPEC, make_env
 
@@ -106,6 +106,18 @@ def test_the_exported_actor_equals_the_learners() -> None:
     np.testing.assert_allclose(actor.logits(observation), theirs, atol=1e-5)
     likeliest, _ = model.predict(observation, deterministic=True)
     np.testing.assert_array_equal(actor.act(observation), likeliest)
+
+
+def test_sharpening_changes_no_likeliest_action() -> None:
+    vec = GovernorVecEnv(make_env(8), 4, seed=1)
+    model = PPO("MlpPolicy", vec, n_steps=4, batch_size=16, device="cpu")
+    observation = torch.from_numpy(vec.reset())
+    before = model.policy.get_distribution(observation)
+    entropy, likeliest = before.entropy().mean(), before.mode()
+    sharpen(model, 3.0)
+    after = model.policy.get_distribution(observation)
+    assert torch.equal(after.mode(), likeliest)
+    assert after.entropy().mean() < entropy
 
 
 def test_a_number_that_is_none_stops_the_run_by_name(
