@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "run": "rlgov.cli.run:COMMAND",
     "train": "rlgov.cli.train:COMMAND",
     "boards": "rlgov.cli.boards:COMMAND",
+    "fit": "rlgov.cli.fit:COMMAND",
     "traces import": "rlgov.cli.traces:IMPORT",
     "traces check": "rlgov.cli.traces:CHECK",
     "traces show": "rlgov.cli.traces:SHOW",

@@ -30,7 +30,7 @@ def save_fit(fitted: FittedTwin, folder: Path, source: str) -> list[Path]:
         folder: Where to; it must exist.
         source: What was fitted, for the files' first line.
     """
-    board = replace(fitted.spec, name=_fitted_name(fitted.spec.name))
+    board = replace(fitted.spec, name=fitted_name(fitted.spec.name))
     head = f"# Fitted to {source} by rlgov fit. Emulated: times and joules from a model.\n"
     files = {BOARD_FILE: _board_text(board, fitted, head)}
     several = len(fitted.jobs) > 1
@@ -97,7 +97,8 @@ def _board_text(board: TwinSpec, fitted: FittedTwin, head: str) -> str:
     return f"{head}{note}\n{_yaml(board_to_dict(board))}"
 
 
-def _fitted_name(name: str) -> str:
+def fitted_name(name: str) -> str:
+    """Name of the board that a fit of board ``name`` writes."""
     return re.sub(r"(_fitted)?$", "_fitted", name, count=1)
 
 
