@@ -12,102 +12,37 @@ broadcasts, so a grid of settings is ``[1, s]`` clocks against ``[n, 1, 3]`` loa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rlgov.boards.twin.load import Load, beside, load_of
+from rlgov.boards.twin.silicon import NOMINAL, Silicon
 from rlgov.boards.twin.spec import TwinSpec, VoltageSpec
-from rlgov.work import FloatArray, Work
+from rlgov.work import FloatArray
+
+__all__ = [
+    "NOMINAL",
+    "Load",
+    "Silicon",
+    "StepCost",
+    "StepLoads",
+    "StepTimes",
+    "beside",
+    "idle_watts",
+    "load_of",
+    "over_phases",
+    "rail_watts",
+    "smooth_max",
+    "step_cost",
+    "step_loads",
+    "step_time",
+    "total_watts",
+    "voltage",
+]
 
 KELVIN_REFERENCE_C = 45.0
 """Temperature at which the spec's leakage figures hold."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """A job's work in one board's own terms: cycles of each clock, joules at v = 1.
-
-    Attributes:
-        gpu_gcycle: Giga-cycles of the GPU clock, ``[..., 3]``.
-        mem_gcycle: Giga-cycles of the EMC clock, ``[..., 3]``.
-        host_gcycle: Giga-cycles of the training thread's CPU clock, ``[..., 3]``.
-        gpu_j: Dynamic joules of the GPU's operations at v = 1, ``[..., 3]``.
-        soc_j: Joules in controller and fabric, ``[...]``.
-        mem_j: Joules in the DRAM, ``[...]``.
-        loader_gcycle: Giga-cycles of the data-loading workers, ``[...]``.
-        loader_workers: Cores that share them, ``[...]``.
-        fixed_s: Seconds that no clock changes, ``[...]``.
-        spin: Share of its waiting that the training thread spins, ``[...]``.
-    """
-
-    gpu_gcycle: FloatArray
-    mem_gcycle: FloatArray
-    host_gcycle: FloatArray
-    gpu_j: FloatArray
-    soc_j: FloatArray
-    mem_j: FloatArray
-    loader_gcycle: FloatArray
-    loader_workers: FloatArray
-    fixed_s: FloatArray
-    spin: FloatArray
-
-    def __len__(self) -> int:
-        return int(self.fixed_s.shape[0])
-
-    def take(self, index: NDArray[np.intp] | slice) -> Load:
-        """The jobs at ``index``."""
-        return Load(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
-
-    def against_grid(self) -> Load:
-        """Insert an axis after the jobs', to broadcast against a grid of settings."""
-        return Load(**{f.name: getattr(self, f.name)[:, None] for f in fields(self)})
-
-    def scaled(self, factor: FloatArray | float) -> Load:
-        """The same job with ``factor`` (``[...]``) times the device work, as longer batches give.
-
-        Host work a step does not grow with the batch: the same kernels are launched.
-        """
-        factor = np.asarray(factor, float)
-        per_phase = factor[..., None]
-        return Load(
-            gpu_gcycle=self.gpu_gcycle * per_phase,
-            mem_gcycle=self.mem_gcycle * per_phase,
-            host_gcycle=self.host_gcycle,
-            gpu_j=self.gpu_j * per_phase,
-            soc_j=self.soc_j * factor,
-            mem_j=self.mem_j * factor,
-            loader_gcycle=self.loader_gcycle * factor,
-            loader_workers=self.loader_workers,
-            fixed_s=self.fixed_s,
-            spin=self.spin,
-        )
-
-
-def beside(
-    load: Load,
-    gpu_share: FloatArray | float = 0.0,
-    memory_share: FloatArray | float = 0.0,
-    cpu_share: FloatArray | float = 0.0,
-) -> Load:
-    """``load`` beside a co-runner that takes shares (0 to below 1) of GPU, bandwidth and CPU.
-
-    The job's own share shrinks, so its work takes longer; what the co-runner does in the meantime
-    draws power like the job's own and is on the same rails.
-    """
-    gpu = 1.0 / (1.0 - np.asarray(gpu_share, float))
-    memory = 1.0 / (1.0 - np.asarray(memory_share, float))
-    cpu = 1.0 / (1.0 - np.asarray(cpu_share, float))
-    return replace(
-        load,
-        gpu_gcycle=load.gpu_gcycle * gpu[..., None],
-        mem_gcycle=load.mem_gcycle * memory[..., None],
-        host_gcycle=load.host_gcycle * cpu[..., None],
-        gpu_j=load.gpu_j * gpu[..., None],
-        soc_j=load.soc_j * memory,
-        mem_j=load.mem_j * memory,
-        loader_gcycle=load.loader_gcycle * cpu,
-    )
 
 
 @dataclass(frozen=True)
@@ -184,35 +119,6 @@ def voltage(
 ) -> FloatArray:
     """Relative supply voltage at clock ``f_ghz``; 1 below the knee."""
     return 1.0 + spec.slope_per_ghz * slope_scale * np.maximum(f_ghz - spec.knee_ghz, 0.0)
-
-
-def load_of(work: Work, spec: TwinSpec) -> Load:
-    """Translate counted work into the board's own cycles and joules.
-
-    A kernel loses ``launch_kcycle`` GPU cycles in ramping up and draining, so that jobs of many
-    small kernels reach a smaller share of the peak without a separate efficiency for each.
-    """
-    work = work.batched()
-    gpu, memory, cpu = spec.gpu, spec.memory, spec.cpu
-    gpu_gcycle = 1e-9 * (
-        work.flop / (gpu.flop_per_cycle * gpu.efficiency)
-        + work.flop_half / (gpu.half_flop_per_cycle * gpu.half_efficiency)
-        + work.launch * gpu.launch_kcycle * 1e3
-    )
-    byte = over_phases(work.byte)
-    return Load(
-        gpu_gcycle=gpu_gcycle,
-        mem_gcycle=1e-9 * work.byte / (memory.byte_per_cycle * memory.efficiency),
-        host_gcycle=work.host_gcycle + 1e-6 * work.launch * cpu.launch_kcycle,
-        gpu_j=1e-12
-        * (work.flop * gpu.flop_pj + work.flop_half * gpu.half_flop_pj + work.byte * gpu.byte_pj),
-        soc_j=1e-12 * byte * memory.soc_byte_pj,
-        mem_j=1e-12 * byte * memory.mem_byte_pj,
-        loader_gcycle=work.loader_gcycle,
-        loader_workers=work.loader_workers,
-        fixed_s=work.fixed_s,
-        spin=work.spin,
-    )
 
 
 def step_time(
@@ -348,57 +254,3 @@ def total_watts(component_w: dict[str, FloatArray], spec: TwinSpec) -> FloatArra
         for name, weight in spec.rails[rail].items():
             total = total + weight * component_w[name]
     return total
-
-
-@dataclass(frozen=True)
-class Silicon:
-    """How one piece of silicon differs from the spec; each ``[n]`` or 1.
-
-    Attributes:
-        dynamic: Factor on dynamic power of GPU and CPU.
-        leak: Factor on leakage.
-        voltage: Factor on the slope of voltage above the knee.
-        memory: Factor on memory power.
-        base: Factor on the carrier's constant power.
-        ambient_k: Degrees added to the spec's ambient.
-    """
-
-    dynamic: FloatArray | float = 1.0
-    leak: FloatArray | float = 1.0
-    voltage: FloatArray | float = 1.0
-    memory: FloatArray | float = 1.0
-    base: FloatArray | float = 1.0
-    ambient_k: FloatArray | float = 0.0
-
-    def take(self, index: NDArray[np.intp] | slice) -> Silicon:
-        """The pieces at ``index``."""
-        values = {f.name: np.asarray(getattr(self, f.name), float) for f in fields(self)}
-        return Silicon(**{k: v[index] if v.ndim else v for k, v in values.items()})
-
-    def against_grid(self) -> Silicon:
-        """Insert an axis after the jobs', to broadcast against a grid of settings."""
-        values = {f.name: np.asarray(getattr(self, f.name), float) for f in fields(self)}
-        return Silicon(**{k: v[:, None] if v.ndim else v for k, v in values.items()})
-
-    @staticmethod
-    def draw(n: int, spread: float, rng: np.random.Generator) -> Silicon:
-        """``n`` pieces, each factor log-normal with standard deviation ``spread``.
-
-        Ambient temperature varies by 40 K times ``spread`` about the spec's.
-        """
-
-        def factor(scale: float = 1.0) -> FloatArray:
-            return np.exp(rng.normal(0.0, spread * scale, n))
-
-        return Silicon(
-            dynamic=factor(),
-            leak=factor(1.5),
-            voltage=factor(),
-            memory=factor(),
-            base=factor(),
-            ambient_k=rng.normal(0.0, 40.0 * spread, n),
-        )
-
-
-NOMINAL = Silicon()
-"""The spec itself."""
