@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlgov.boards.twin.physics import StepLoads, StepTimes
+from rlgov.boards.twin.physics import StepLoads, StepTimes, over_phases
 from rlgov.boards.twin.spec import TwinSpec
 from rlgov.work import FloatArray
 
@@ -35,14 +35,16 @@ def seen_load(
 
     Args:
         mean: Load over the whole step, ``[...]``.
-        busy_s: Busy seconds of each stretch, ``[..., k]``.
-        stretch_s: Length of each stretch, ``[..., k]``.
+        busy_s: Busy seconds of each stretch, ``[..., 3]``.
+        stretch_s: Length of each stretch, ``[..., 3]``.
         period_s: How long the governor averages.
     """
+    stretches = [(busy_s[..., k], stretch_s[..., k]) for k in range(stretch_s.shape[-1])]
+    # All of the step's work together is a stretch too, when a wait for data or disk follows it.
+    stretches.append((over_phases(busy_s), over_phases(stretch_s)))
     seen = mean
-    for k in range(stretch_s.shape[-1]):
-        stretch = stretch_s[..., k]
-        load = np.minimum(busy_s[..., k] / np.maximum(stretch, 1e-12), 1.0)
+    for busy, stretch in stretches:
+        load = np.minimum(busy / np.maximum(stretch, 1e-12), 1.0)
         seen = np.maximum(seen, mean + (load - mean) * (stretch / (stretch + period_s)))
     return seen
 
