@@ -61,7 +61,7 @@ class Episodes:
     ) -> None:
         self.knobs = list(knobs)
         self.grid = grid
-        self.guard = Guard(guard.rules(n))
+        self.guard = Guard(guard.rules(n, knobs))
         self._reward = reward
         by_name = {k.name: k.allowed_mhz[-1] for k in knobs}
         self.memory = Memory(n, np.array([by_name.get(name, np.nan) for name in KNOB_NAMES]))

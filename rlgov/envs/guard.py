@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rlgov.boards.base import KNOB_NAMES, Knob
 from rlgov.envs.memory import SLIDING, Memory, Seen
 from rlgov.errors import ConfigError
 from rlgov.reward import Preference
@@ -153,30 +154,41 @@ class BudgetRule(Rule):
 class RateRule(Rule):
     """No clock falls by more than ``max_drop`` of its ceiling between two windows.
 
-    Rising is never bounded: it is the way to safety.
+    A target below that is raised to the lowest level above it, so that a large fall takes two
+    windows. Rising is never bounded: it is the way to safety.
 
     Args:
+        knobs: The board's knobs.
         max_drop: Largest fall, as a share of the knob's ceiling.
     """
 
     name = "rate"
 
-    def __init__(self, max_drop: float = 0.8) -> None:
+    def __init__(self, knobs: Sequence[Knob], max_drop: float = 0.8) -> None:
         if not 0 < max_drop <= 1:
             raise ConfigError(f"guard.max_drop={max_drop} must be above 0 and at most 1")
         self._max_drop = max_drop
+        self._levels = {
+            KNOB_NAMES.index(knob.name): np.asarray(knob.allowed_mhz) for knob in knobs
+        }
 
     def rule(
         self, targets_mhz: FloatArray, memory: Memory, preference: Preference
     ) -> tuple[FloatArray, BoolArray]:
-        """Leave a knob as found rather than let its clock fall too far at once."""
+        """Raise targets that lie too far below the clock of the last window."""
         first = (memory.decided == 0)[:, None]
         reference = memory.reference.clocks_mhz / memory.ceiling_mhz
         before = np.where(first, reference, memory.recent[0].clocks)
         floor = (np.nan_to_num(before, nan=1.0) - self._max_drop) * memory.ceiling_mhz
         low = targets_mhz < floor - 1e-6
-        acts = np.asarray(low.any(axis=1), bool)
-        return np.where(low, np.nan, targets_mhz), acts
+        if not low.any():
+            return targets_mhz, np.zeros(len(targets_mhz), bool)
+        raised = targets_mhz.copy()
+        for k, levels in self._levels.items():
+            nearest = np.searchsorted(levels, np.nan_to_num(floor[:, k]) - 1e-6)
+            lowest = levels[np.minimum(nearest, len(levels) - 1)]
+            raised[:, k] = np.where(low[:, k], lowest, targets_mhz[:, k])
+        return raised, np.asarray(low.any(axis=1), bool)
 
 
 @dataclass(frozen=True)
@@ -197,12 +209,12 @@ class GuardSpec:
     noise: float = 0.006
     max_drop: float = 0.8
 
-    def rules(self, n: int) -> list[Rule]:
-        """Fresh rules for ``n`` jobs, in the order in which they are asked."""
+    def rules(self, n: int, knobs: Sequence[Knob]) -> list[Rule]:
+        """Fresh rules for ``n`` jobs on boards with ``knobs``, in the order of asking."""
         if not self.enabled:
             return []
         budget = BudgetRule(n, self.window_margin, self.sliding_margin, self.noise)
-        return [RateRule(self.max_drop), budget, SensorRule()]
+        return [RateRule(knobs, self.max_drop), budget, SensorRule()]
 
 
 @dataclass

@@ -62,7 +62,7 @@ class SessionSpec:
         """
         self._check_times()
         self.preference()
-        self.guard.rules(1)
+        self.guard.rules(1, ())
         AuditPlan(self.audit_share, self.seed)
 
     def _check_times(self) -> None:

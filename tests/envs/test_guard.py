@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rlgov.boards.base import Knob
 from rlgov.envs.guard import BudgetRule, Guard, GuardSpec, RateRule, SensorRule
 from rlgov.envs.memory import SLIDING, Memory
 from rlgov.errors import ConfigError
@@ -10,6 +11,11 @@ from rlgov.reward import Preference
 from tests.envs.world import window
 
 TOP = np.array([1200.0, 2000.0, 3200.0])
+KNOBS = [
+    Knob("gpu", (300.0, 600.0, 900.0, 1200.0)),
+    Knob("cpu", (500.0, 1000.0, 2000.0)),
+    Knob("emc", (800.0, 3200.0)),
+]
 WANTED = Preference.of("energy", 0.1)
 AUTO = np.full((1, 3), np.nan)
 
@@ -69,9 +75,9 @@ def test_a_new_episode_forgets_the_old_ones_slow_windows() -> None:
 
 
 def test_a_clock_falls_in_steps_and_rises_at_once() -> None:
-    memory, guard = started(), Guard([RateRule(max_drop=0.5)])
+    memory, guard = started(), Guard([RateRule(KNOBS, max_drop=0.5)])
     down = guard.rule(np.array([[300.0, 1000.0, 3200.0]]), memory, WANTED)
-    np.testing.assert_array_equal(down.targets_mhz, [[np.nan, 1000.0, 3200.0]])
+    np.testing.assert_array_equal(down.targets_mhz, [[600.0, 1000.0, 3200.0]])
     assert down.acts["rate"].tolist() == [True]
     decide(memory, guard, 1.0, (300.0, 500.0, 800.0))
     up = guard.rule(TOP[None], memory, WANTED)
@@ -81,7 +87,7 @@ def test_a_clock_falls_in_steps_and_rises_at_once() -> None:
 @pytest.mark.parametrize("drop", [0.0, -1.0, 1.5])
 def test_a_rate_that_makes_no_sense_is_refused(drop: float) -> None:
     with pytest.raises(ConfigError, match="max_drop"):
-        RateRule(drop)
+        RateRule(KNOBS, drop)
 
 
 @pytest.mark.parametrize("missing", ["step_time_s", "step_j"])
@@ -101,12 +107,12 @@ def test_without_a_reference_nothing_is_turned() -> None:
 
 
 def test_interventions_are_counted_by_reason() -> None:
-    memory, guard = started(), Guard([RateRule(0.5), SensorRule()])
+    memory, guard = started(), Guard([RateRule(KNOBS, 0.5), SensorRule()])
     for _ in range(3):
         guard.rule(np.array([[300.0, 2000.0, 3200.0]]), memory, WANTED)
     assert guard.counts == {"rate": 3, "sensor": 0}
 
 
 def test_a_guard_that_is_off_has_no_rules() -> None:
-    assert GuardSpec(enabled=False).rules(4) == []
-    assert [rule.name for rule in GuardSpec().rules(4)][-1] == "sensor"
+    assert GuardSpec(enabled=False).rules(4, KNOBS) == []
+    assert [rule.name for rule in GuardSpec().rules(4, KNOBS)][-1] == "sensor"
