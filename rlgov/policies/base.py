@@ -9,8 +9,8 @@ its own `rlgov.envs.spaces.ActionGrid`. The contract is checked by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,12 +58,16 @@ class PolicyContext:
         seed: Seed of whatever the policy draws.
         best: The oracle's targets for the jobs at hand, ``[n, 3]``; only an evaluation on twins
             can give it.
+        best_gpu: The same with the GPU's clock alone, others as found.
+        modes: Caps in MHz by knob of each power mode that the board has; ``None`` for no cap.
     """
 
     knobs: Sequence[Knob]
     board: str | None = None
     seed: int = 0
     best: Callable[[], FloatArray] | None = None
+    best_gpu: Callable[[], FloatArray] | None = None
+    modes: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
 
 def offered_knobs(observation: Observation) -> NDArray[np.bool_]:

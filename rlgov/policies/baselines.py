@@ -57,11 +57,11 @@ class OraclePolicy(Policy):
 
     Args:
         best: Targets of the jobs at hand, ``[n, 3]``; asked once an episode.
+        name: See `Policy`.
     """
 
-    name = "oracle"
-
-    def __init__(self, best: Callable[[], FloatArray]) -> None:
+    def __init__(self, best: Callable[[], FloatArray], name: str = "oracle") -> None:
+        self.name = name
         self._best = best
         self._targets_mhz = np.full((0, 3), np.nan)
 
@@ -121,6 +121,45 @@ def oracle(context: PolicyContext, args: Mapping[str, object]) -> Policy:
     if context.best is None:
         raise ConfigError("policy=oracle knows what no board tells: it exists on twins only")
     return OraclePolicy(context.best)
+
+
+def gpu_oracle(context: PolicyContext, args: Mapping[str, object]) -> Policy:
+    """The best static GPU clock of each job, the other knobs as found.
+
+    Raises:
+        ConfigError: Nobody knows the truth here.
+    """
+    no_arguments("gpu_oracle", args)
+    if context.best_gpu is None:
+        raise ConfigError("policy=gpu_oracle knows what no board tells: it exists on twins only")
+    return OraclePolicy(context.best_gpu, "gpu_oracle")
+
+
+def power_mode(context: PolicyContext, mode: str) -> Policy:
+    """The caps of an nvpmodel mode as fixed targets; cores that a mode takes away stay.
+
+    A cap at or above a knob's ceiling leaves the knob as found, one between two levels of its
+    table is the lower one.
+
+    Raises:
+        ConfigError: The board has no such mode.
+    """
+    if mode not in context.modes:
+        known = ", ".join(f"nvpmodel:{name}" for name in context.modes) or "none"
+        raise ConfigError(
+            f"policy=nvpmodel:{mode}: the board has no such mode; its modes are {known}"
+        )
+    caps = context.modes[mode]
+    by_name = {knob.name: knob for knob in context.knobs}
+    targets = [_capped(by_name.get(name), caps.get(name)) for name in KNOB_NAMES]
+    return StaticPolicy(f"nvpmodel:{mode}", np.array(targets))
+
+
+def _capped(knob: Knob | None, cap_mhz: float | None) -> float:
+    if knob is None or cap_mhz is None or cap_mhz >= knob.allowed_mhz[-1]:
+        return float("nan")
+    below = [level for level in knob.allowed_mhz if level <= cap_mhz + 1e-3]
+    return below[-1] if below else knob.allowed_mhz[0]
 
 
 def no_arguments(name: str, args: Mapping[str, object]) -> None:

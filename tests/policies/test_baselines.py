@@ -6,8 +6,9 @@ import pytest
 from rlgov.boards.base import Knob
 from rlgov.envs.batched import BatchedGovernorEnv
 from rlgov.errors import ConfigError
-from rlgov.policies import Policy, load_policy
+from rlgov.policies import Policy, PolicyContext, load_policy
 from rlgov.policies.bundle import BundlePolicy
+from rlgov.policies.registry import make_policy
 from tests.conformance.policy_contract import PolicyContract
 from tests.envs.world import knobs, make_env
 from tests.policies.make import make_bundle
@@ -108,3 +109,37 @@ def test_arguments_of_a_policy_without_any_are_refused(name: str) -> None:
 def test_the_oracle_exists_where_the_truth_is_known() -> None:
     with pytest.raises(ConfigError, match="on twins only"):
         load_policy("oracle", knobs())
+
+
+class TestPowerMode(PolicyContract):
+    def make_policy(self, env: BatchedGovernorEnv) -> Policy:
+        return load_policy("nvpmodel:30W", env.plant.knobs, modes=MODES)
+
+    def test_caps_are_levels_of_the_table_at_or_below_them(self):
+        policy = load_policy("nvpmodel:30W", knobs(), modes=MODES)
+        targets = policy.act(make_env(1).reset(1))
+        np.testing.assert_array_equal(targets, [[600.0, 1000.0, np.nan]])
+
+
+class TestGpuOracle(PolicyContract):
+    def make_policy(self, env: BatchedGovernorEnv) -> Policy:
+        best = np.tile([612.0, np.nan, np.nan], (env.n, 1))
+        context = PolicyContext(env.plant.knobs, best_gpu=lambda: best)
+        return make_policy("gpu_oracle", context)
+
+
+MODES: dict[str, dict[str, float | None]] = {
+    "MAXN": {},
+    "30W": {"gpu": 612.0, "cpu": 1728.0, "emc": None},
+}
+
+
+@pytest.mark.parametrize("name", ["nvpmodel:20W", "nvpmodel"])
+def test_an_unknown_power_mode_names_the_known_ones(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"modes are nvpmodel:MAXN, nvpmodel:30W"):
+        load_policy(name, knobs(), modes=MODES)
+
+
+def test_the_gpu_oracle_exists_where_the_truth_is_known() -> None:
+    with pytest.raises(ConfigError, match="on twins only"):
+        load_policy("gpu_oracle", knobs())
