@@ -12,7 +12,7 @@ from rlgov.traces.fit_solve import Problem, Solution, solve
 from rlgov.work import FloatArray
 
 EQUALLY_WELL, SLACK = 1.3, 0.002
-"""A member errs on no surface by more than this factor over the best fit, or this much beyond."""
+"""A member errs on no job's surface by more than this over the best fit, or this much beyond."""
 REFINEMENTS = 15
 """Steps of each solution; it starts at the best fit, close by."""
 DRAWBACKS, DRAWBACK = 20, 0.75
@@ -55,12 +55,13 @@ def _solved(problem: Problem, data: FloatArray, mean: FloatArray, start: FloatAr
 
 
 def _surface_rms(problem: Problem, theta: FloatArray) -> FloatArray:
-    """The error of each figure's surface (all jobs together), ``[k]``."""
-    error = np.log(problem.predict(theta) / problem.points.value)
-    rms = np.zeros(len(error))
-    for surface in np.unique(problem.points.surface):
-        mine = problem.points.surface == surface
-        rms[mine] = np.sqrt((error[mine] ** 2).mean())
+    """The error of each figure's job and surface, ``[k]``."""
+    points = problem.points
+    error = np.log(problem.predict(theta) / points.value)
+    _, surface = np.unique(points.surface, return_inverse=True)
+    group = surface * len(points.jobs) + points.job[points.row]
+    count = np.bincount(group)
+    rms: FloatArray = np.sqrt(np.bincount(group, error**2) / np.maximum(count, 1))[group]
     return rms
 
 
