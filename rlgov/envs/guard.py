@@ -21,6 +21,10 @@ from rlgov.work import FloatArray
 
 BoolArray = NDArray[np.bool_]
 
+UNKNOWN = -1.0
+"""Clock of a knob that is not offered, or was not read: below every real one, so that a window
+whose clocks are unknown condemns no setting."""
+
 
 @dataclass(frozen=True)
 class Ruling:
@@ -116,7 +120,7 @@ class BudgetRule(Rule):
     def learn(self, seen: Seen, preference: Preference) -> None:
         """Add a window to its setting's mean; the oldest setting gives way to a new one."""
         jobs = np.arange(len(self._next))
-        clocks = np.nan_to_num(seen.clocks, nan=np.inf)
+        clocks = np.nan_to_num(seen.clocks, nan=UNKNOWN)
         known = (np.abs(self._clocks - clocks[:, None, :]) < 1e-4).all(-1)
         found = known.any(-1)
         slot = np.where(found, known.argmax(-1), self._next % self._clocks.shape[1])
@@ -136,7 +140,7 @@ class BudgetRule(Rule):
         share = targets_mhz / memory.ceiling_mhz
         reference = memory.reference.clocks_mhz / memory.ceiling_mhz
         clocks = np.where(np.isnan(share), reference, share)
-        clocks = np.nan_to_num(clocks, nan=0.0)
+        clocks = np.nan_to_num(clocks, nan=UNKNOWN)
         below = (clocks[:, None, :] <= self._clocks + 1e-6).all(-1)
         dominated = (below & self._too_slow(preference)).any(-1)
         behind = memory.excess.sum(1) / SLIDING > self._sliding_margin

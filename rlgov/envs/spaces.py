@@ -58,6 +58,11 @@ class ActionGrid:
             grid[knob.name] = tuple(float(f) for f in (allowed[kept] / allowed[-1]).round(6))
         return ActionGrid(grid)
 
+    def every_action(self) -> IntArray:
+        """Every combination of actions, ``[prod(sizes), 3]``, the last knob running fastest."""
+        mesh = np.meshgrid(*(np.arange(size) for size in self.sizes), indexing="ij")
+        return np.stack([m.ravel() for m in mesh], axis=-1)
+
     def targets(self, actions: IntArray, knobs: Sequence[Knob]) -> FloatArray:
         """Targets in MHz, ``[n, 3]`` (NaN: auto), of ``actions`` ``[n, 3]`` on these knobs."""
         targets = np.full(actions.shape, np.nan)

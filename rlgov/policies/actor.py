@@ -27,6 +27,8 @@ def _relu(x: Float32Array) -> Float32Array:
     return cut
 
 
+NO_SKIP = slice(0, 0)
+
 ACTIVATIONS: Mapping[str, Callable[[Float32Array], Float32Array]] = {"tanh": _tanh, "relu": _relu}
 
 
@@ -37,6 +39,7 @@ class MlpActor:
         layers: Weight ``[out, in]`` and bias ``[out]`` of each layer, float32.
         activation: Name in `ACTIVATIONS`, between layers.
         sizes: Actions a knob.
+        skip: Inputs that the last layer reads beside the last hidden layer.
 
     Raises:
         PolicyError: Shapes that do not fit together, or values that are not finite.
@@ -47,8 +50,10 @@ class MlpActor:
         layers: Sequence[tuple[Float32Array, Float32Array]],
         activation: str,
         sizes: Sequence[int],
+        skip: slice = NO_SKIP,
     ) -> None:
-        _check_layers(layers, activation, sum(sizes))
+        self._skip = skip
+        _check_layers(layers, activation, sum(sizes), skip.stop - skip.start)
         self._layers = [
             (np.ascontiguousarray(weight.T, np.float32), bias.astype(np.float32))
             for weight, bias in layers
@@ -67,6 +72,7 @@ class MlpActor:
         x = observation
         for weight, bias in self._layers[:-1]:
             x = self._activation(x @ weight + bias)
+        x = np.concatenate([x, observation[:, self._skip]], axis=1)
         weight, bias = self._layers[-1]
         return x @ weight + bias
 
@@ -88,7 +94,10 @@ class MlpActor:
 
 
 def _check_layers(
-    layers: Sequence[tuple[Float32Array, Float32Array]], activation: str, outputs: int
+    layers: Sequence[tuple[Float32Array, Float32Array]],
+    activation: str,
+    outputs: int,
+    skipped: int,
 ) -> None:
     if activation not in ACTIVATIONS:
         raise PolicyError(f"activation {activation!r} is none of {', '.join(ACTIVATIONS)}")
@@ -100,7 +109,8 @@ def _check_layers(
         if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
             raise PolicyError(f"layer {i} holds weights that are not finite")
     for i, (one, two) in enumerate(pairwise(weight for weight, _ in layers)):
-        if two.shape[1] != one.shape[0]:
+        beside = skipped if i + 2 == len(layers) else 0
+        if two.shape[1] != one.shape[0] + beside:
             raise PolicyError(f"layer {i} gives {one.shape[0]} values, the next reads {two.shape}")
     if layers[-1][0].shape[0] != outputs:
         raise PolicyError(f"the last layer gives {layers[-1][0].shape[0]} logits, not {outputs}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -20,17 +20,20 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from rlgov.boards.base import KNOB_NAMES, Knob
-from rlgov.envs.spaces import ActionGrid
+from rlgov.envs.spaces import AUTO_ACTION, ActionGrid
 from rlgov.errors import PolicyError
 from rlgov.files import json_text, write_bytes_atomic
-from rlgov.policies.actor import MlpActor
+from rlgov.policies.actor import NO_SKIP, MlpActor
 from rlgov.policies.base import Observation, Policy, PolicyContext, offered_knobs
 from rlgov.policies.baselines import no_arguments
 from rlgov.policies.card import Card
+from rlgov.policies.surrogate import Belief, Surrogate, feature_names
 from rlgov.work import FloatArray
 
 WEIGHTS_FILE = "weights.safetensors"
 CARD_FILE = "card.json"
+SURROGATE = "surrogate"
+"""Prefix of the belief's arrays."""
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -42,10 +45,13 @@ class Bundle:
     Attributes:
         card: See `Card`.
         layers: Weight and bias of each layer of the actor, float32.
+        surrogate: What the policy believes about jobs at sight; ``None`` for a policy that reads
+            the observation alone.
     """
 
     card: Card
     layers: Sequence[Layer]
+    surrogate: Surrogate | None = None
 
     @property
     def grid(self) -> ActionGrid:
@@ -54,7 +60,15 @@ class Bundle:
 
     def actor(self) -> MlpActor:
         """The network."""
-        return MlpActor(self.layers, self.card.activation, self.grid.sizes)
+        return MlpActor(self.layers, self.card.activation, self.grid.sizes, self.skip)
+
+    @property
+    def skip(self) -> slice:
+        """Inputs of the network that its last layer reads too: the belief's regrets."""
+        if self.surrogate is None:
+            return NO_SKIP
+        start = len(self.card.observation_names)
+        return slice(start, start + sum(self.grid.sizes))
 
     def save(self, folder: Path) -> None:
         """Write the bundle; the card gets the weights' checksum. The same bundle, the same bytes.
@@ -62,7 +76,7 @@ class Bundle:
         Args:
             folder: Made where it does not exist.
         """
-        data = _weights(self.layers)
+        data = _weights(self.layers, self.surrogate)
         card = replace(self.card, weights_sha256=hashlib.sha256(data).hexdigest())
         folder.mkdir(parents=True, exist_ok=True)
         write_bytes_atomic(folder / WEIGHTS_FILE, data)
@@ -80,7 +94,8 @@ class Bundle:
         data = _read(where)
         if hashlib.sha256(data).hexdigest() != card.weights_sha256:
             raise PolicyError(f"{where} is not the file that {CARD_FILE} describes: it is damaged")
-        bundle = Bundle(card, _layers(data, len(card.hidden) + 1, where))
+        layers, surrogate = _tensors(data, len(card.hidden) + 1, bool(card.belief), where)
+        bundle = Bundle(card, layers, surrogate)
         _check_shapes(bundle, where)
         return bundle
 
@@ -102,12 +117,24 @@ class BundlePolicy(Policy):
         self.name = name
         self.bundle = bundle
         self._actor = bundle.actor()
+        surrogate = bundle.surrogate
+        self._belief = None if surrogate is None else Belief(surrogate, bundle.grid)
         self._mask = bundle.grid.mask(knobs)
         self._levels_mhz = _levels(bundle.grid, knobs)
 
+    def begin(self, n: int) -> None:
+        """Forget what was believed about earlier jobs."""
+        if self._belief is not None:
+            self._belief.begin(n)
+
     def act(self, observation: Observation) -> FloatArray:
         """The likeliest level of each knob."""
-        actions = self._actor.act(np.asarray(observation, np.float32), self._mask)
+        inputs = np.asarray(observation, np.float32)
+        if self._belief is not None:
+            inputs = np.concatenate([inputs, self._belief.features(inputs)], axis=1)
+        actions = self._actor.act(inputs, self._mask)
+        if self._belief is not None:
+            self._belief.chose(np.where(offered_knobs(observation), actions, AUTO_ACTION))
         targets = [level[actions[:, k]] for k, level in enumerate(self._levels_mhz)]
         return np.where(offered_knobs(observation), np.stack(targets, axis=1), np.nan)
 
@@ -148,11 +175,13 @@ def packaged(context: PolicyContext, args: Mapping[str, object]) -> Policy:
     )
 
 
-def _weights(layers: Sequence[Layer]) -> bytes:
+def _weights(layers: Sequence[Layer], surrogate: Surrogate | None) -> bytes:
     tensors = {}
     for i, (weight, bias) in enumerate(layers):
         tensors[f"layer{i}.weight"] = np.ascontiguousarray(weight, np.float32)
         tensors[f"layer{i}.bias"] = np.ascontiguousarray(bias, np.float32)
+    for name, array in ({} if surrogate is None else surrogate.arrays()).items():
+        tensors[f"{SURROGATE}.{name}"] = np.ascontiguousarray(array, np.float32)
     return save_tensors(tensors)
 
 
@@ -176,12 +205,16 @@ def _read_card(path: Path) -> Card:
     return card
 
 
-def _layers(data: bytes, count: int, where: Path) -> list[Layer]:
+def _tensors(
+    data: bytes, count: int, believes: bool, where: Path
+) -> tuple[list[Layer], Surrogate | None]:
     try:
         tensors = load_tensors(data)
     except (SafetensorError, ValueError, KeyError) as error:
         raise PolicyError(f"{where} is not a safetensors file: {error}") from error
     names = {f"layer{i}.{part}" for i in range(count) for part in ("weight", "bias")}
+    learnt = [f.name for f in fields(Surrogate)] if believes else []
+    names |= {f"{SURROGATE}.{name}" for name in learnt}
     if set(tensors) != names:
         raise PolicyError(
             f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; "
@@ -190,16 +223,28 @@ def _layers(data: bytes, count: int, where: Path) -> list[Layer]:
     for name, tensor in tensors.items():
         if tensor.dtype != np.float32:
             raise PolicyError(f"{where}: {name} is {tensor.dtype}, not float32")
-    return [(tensors[f"layer{i}.weight"], tensors[f"layer{i}.bias"]) for i in range(count)]
+        if not np.isfinite(tensor).all():
+            raise PolicyError(f"{where}: {name} holds values that are not finite")
+    layers = [(tensors[f"layer{i}.weight"], tensors[f"layer{i}.bias"]) for i in range(count)]
+    if not believes:
+        return layers, None
+    return layers, Surrogate.of_arrays({name: tensors[f"{SURROGATE}.{name}"] for name in learnt})
 
 
 def _check_shapes(bundle: Bundle, where: Path) -> None:
-    widths = [len(bundle.card.observation_names), *bundle.card.hidden, sum(bundle.grid.sizes)]
+    inputs = len(bundle.card.observation_names) + len(bundle.card.belief)
+    widths = [inputs, *bundle.card.hidden, sum(bundle.grid.sizes)]
     shapes = [weight.shape for weight, _ in bundle.layers]
     expected = [(out, into) for into, out in pairwise(widths)]
+    beside = bundle.skip.stop - bundle.skip.start
+    expected[-1] = (expected[-1][0], expected[-1][1] + beside)
     if shapes != expected:
         raise PolicyError(f"{where}: layers are {shapes}, the card says {expected}")
     bundle.actor()
+    if bundle.surrogate is not None:
+        bundle.surrogate.check(bundle.grid, str(where))
+        if list(bundle.card.belief) != feature_names(bundle.grid):
+            raise PolicyError(f"{where}: the belief's features are not those of this rlgov")
 
 
 def board_tables(knobs: Sequence[Knob]) -> dict[str, list[float]]:

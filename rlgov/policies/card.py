@@ -10,7 +10,7 @@ from rlgov.boards.base import KNOB_NAMES, Knob
 from rlgov.envs.observation import BOUND, observation_names
 from rlgov.errors import PolicyError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Grows when a reader of an older version could misread a bundle."""
 TABLE_TOLERANCE = 0.1
 """Relative difference of a table's top at which it is another chip's, not another release's."""
@@ -22,6 +22,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "actions": dict,
     "observation_names": list,
     "observation_bound": (int, float),
+    "belief": list,
     "hidden": list,
     "activation": str,
     "weights_sha256": str,
@@ -51,6 +52,8 @@ class Card:
         limits: What it is known not to do, in words.
         observation_names: Features in order.
         observation_bound: Every feature is clipped to plus or minus this.
+        belief: Names of what the bundle's own `rlgov.policies.surrogate.Belief` appends to the
+            observation; empty for a policy that reads the observation alone.
         format_version: See `FORMAT_VERSION`.
     """
 
@@ -67,6 +70,7 @@ class Card:
     limits: Sequence[str] = ()
     observation_names: Sequence[str] = field(default_factory=observation_names)
     observation_bound: float = BOUND
+    belief: Sequence[str] = ()
     format_version: int = FORMAT_VERSION
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,40 +17,40 @@ ANY = "any"
 
 
 @dataclass(frozen=True)
-class WarmStart:
-    """Imitation of the oracle before PPO: cross-entropy to its softened choice.
-
-    The labels stand for whole jobs; the observations are those that the learner itself meets.
+class SurrogateSpec:
+    """How the surrogate is learnt.
 
     Attributes:
-        rounds: Episodes of all jobs (0: no warm start).
-        episodes_per_job: Episodes, with other wishes and noise, before new jobs are drawn.
-        epochs: Passes over a round's windows.
-        batch_size: Windows a gradient step.
-        learning_rate: Of Adam, falling linearly to a tenth.
-        temperature: Width of the softened choice in units of cost, at the first and last round.
-        margin: Part of the budget's edge that labels stay clear of, as a share of step time.
-        slope: Cost of one unit of log time beyond that edge.
-        value_weight: Weight of the critic's loss.
+        jobs: Jobs to learn the prior from; 0 for none: the policy then reads the observation alone.
+        chunk: Jobs drawn at a time.
+        latents: Dimensions of the linear space.
+        hidden: Width of the prior's two hidden layers.
+        steps: Gradient steps.
+        batch_size: Jobs a gradient step.
+        learning_rate: Peak of the one-cycle schedule.
+        noise: Standard error of a window's log time and log energy.
+        slope: Price of a unit of log time beyond the budget.
+        slack: Share of the reference's time by which the budget may be passed unpriced.
     """
 
-    rounds: int = 260
-    episodes_per_job: int = 3
-    epochs: int = 1
-    batch_size: int = 2048
-    learning_rate: float = 1e-3
-    temperature: Sequence[float] = (0.02, 0.005)
-    margin: float = 0.012
-    slope: float = 20.0
-    value_weight: float = 0.5
+    jobs: int = 40_000
+    chunk: int = 2000
+    latents: int = 20
+    hidden: int = 128
+    steps: int = 5000
+    batch_size: int = 512
+    learning_rate: float = 2e-3
+    noise: Sequence[float] = (0.0065, 0.009)
+    slope: float = 6.0
+    slack: float = 0.0015
 
     def __post_init__(self) -> None:
-        _at_least("agent.warm_start.rounds", self.rounds, 0)
-        _at_least("agent.warm_start.epochs", self.epochs, 1)
-        _at_least("agent.warm_start.episodes_per_job", self.episodes_per_job, 1)
-        _at_least("agent.warm_start.batch_size", self.batch_size, 2)
-        if len(self.temperature) != 2 or min(self.temperature) <= 0:
-            raise ConfigError("agent.warm_start.temperature needs two positive numbers")
+        _at_least("agent.surrogate.jobs", self.jobs, 0)
+        _at_least("agent.surrogate.chunk", self.chunk, 50)
+        for name in ("latents", "hidden", "steps"):
+            _at_least(f"agent.surrogate.{name}", getattr(self, name), 1)
+        if len(self.noise) != 2 or min(self.noise) <= 0:
+            raise ConfigError("agent.surrogate.noise needs two positive numbers")
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class PpoSpec:
         hidden: Widths of the hidden layers of actor and critic.
         activation: ``tanh`` or ``relu``.
         cpu_levels: Levels of the CPU's long table that a policy may choose from.
-        sharpen: Factor on the logits between warm start and PPO. It changes no likeliest action,
-            but PPO then samples near it: noise of a soft policy breaks tight budgets, and PPO
-            would learn to stay far from them.
-        warm_start: What goes before.
+        sharpness: Weight of the belief's regrets in the first policy's logits. PPO then samples
+            near the least regret: noise of a soft policy breaks tight budgets, and PPO would learn
+            to stay far from them.
+        surrogate: The belief that goes before.
     """
 
     total_steps: int = 460_800
@@ -93,11 +93,11 @@ class PpoSpec:
     value_weight: float = 0.5
     max_grad_norm: float = 0.5
     target_kl: float = 0.02
-    hidden: Sequence[int] = (256, 256)
+    hidden: Sequence[int] = (64, 64)
     activation: str = "tanh"
     cpu_levels: int = 10
-    sharpen: float = 3.0
-    warm_start: WarmStart = field(default_factory=WarmStart)
+    sharpness: float = 30.0
+    surrogate: SurrogateSpec = field(default_factory=SurrogateSpec)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be learnt from.
@@ -111,8 +111,8 @@ class PpoSpec:
         _at_least("agent.cpu_levels", self.cpu_levels, 1)
         _at_least("agent.total_steps", self.total_steps, 0)
         self._check_batch()
-        if not self.sharpen > 0:
-            raise ConfigError(f"agent.sharpen={self.sharpen} must be positive")
+        if not self.sharpness > 0:
+            raise ConfigError(f"agent.sharpness={self.sharpness} must be positive")
         if not 0 <= self.gamma < 1:
             raise ConfigError(f"agent.gamma={self.gamma} must be at least 0 and below 1")
         if self.activation not in ACTIVATIONS:

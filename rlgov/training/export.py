@@ -17,6 +17,7 @@ from rlgov.boards.base import Knob
 from rlgov.envs.spaces import ActionGrid
 from rlgov.policies.bundle import Bundle, board_tables
 from rlgov.policies.card import Card
+from rlgov.policies.surrogate import Surrogate, feature_names
 
 LIBRARIES = ("torch", "stable-baselines3", "gymnasium", "numpy", "safetensors")
 
@@ -55,6 +56,7 @@ def make_bundle(
     seed: int,
     training: Mapping[str, Any],
     evaluation: Sequence[Mapping[str, Any]],
+    surrogate: Surrogate | None = None,
 ) -> Bundle:
     """A bundle of ``layers``, without a time of day: the same run gives the same bytes."""
     card = Card(
@@ -69,5 +71,6 @@ def make_bundle(
         versions=library_versions(),
         evaluation=evaluation,
         limits=LIMITS,
+        belief=() if surrogate is None else feature_names(grid),
     )
-    return Bundle(card, layers)
+    return Bundle(card, layers, surrogate)

@@ -18,7 +18,7 @@ from rlgov.training.config import TrainConfig
 
 
 class Progress:
-    """Counts rounds of the warm start and rollouts.
+    """How far the belief is learnt, and rollouts.
 
     Args:
         config: The run.
@@ -28,7 +28,6 @@ class Progress:
     def __init__(self, config: TrainConfig, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
         agent = config.agent
-        self._rounds = agent.warm_start.rounds
         self._rollouts = -(-agent.total_steps // agent.rollout)
         self._bar = Bar(
             TextColumn("{task.description}"),
@@ -40,7 +39,9 @@ class Progress:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._warm = self._bar.add_task("warm start", total=self._rounds, note="")
+        self._belief = self._bar.add_task(
+            "belief", total=100 if agent.surrogate.jobs else 0, note=""
+        )
         self._ppo = self._bar.add_task("ppo rollouts", total=self._rollouts, note="")
 
     def __enter__(self) -> Progress:
@@ -55,9 +56,9 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def warm_round(self) -> None:
-        """A round of the warm start is done."""
-        self._bar.advance(self._warm)
+    def belief(self, share: float) -> None:
+        """So much of the belief is learnt."""
+        self._bar.update(self._belief, completed=round(100 * share))
 
     def rollout(self) -> None:
         """A rollout and its update are done."""

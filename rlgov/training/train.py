@@ -1,7 +1,8 @@
 """``rlgov train``: from a configuration to a bundle.
 
-The story: a population of jobs on twins -> warm start from the oracle -> PPO -> the best policy on
-the validation jobs, as a bundle. The same configuration and seed give the same bytes.
+The story: a population of jobs on twins -> what a policy may believe about a job at sight -> PPO on
+top of it -> the best policy on the validation jobs, as a bundle. The same configuration and seed
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ from torch.distributions import Distribution
 
 from rlgov.boards.twin import TwinSpec
 from rlgov.envs.batched import BatchedGovernorEnv
+from rlgov.envs.observation import observation_names
 from rlgov.envs.simulated import DrawJobs, SimulatedPlant
 from rlgov.envs.spaces import ActionGrid
+from rlgov.errors import RlgovError
 from rlgov.policies.bundle import Bundle, BundlePolicy
 from rlgov.policies.evaluate import Evaluation, Trial
-from rlgov.training.callback import RolloutCallback, check_weights
+from rlgov.policies.surrogate import Belief
+from rlgov.training.callback import RolloutCallback
 from rlgov.training.config import PpoSpec, TrainConfig, level_limits
 from rlgov.training.export import actor_layers, make_bundle
 from rlgov.training.preferences import PreferenceDraws
 from rlgov.training.progress import Progress
+from rlgov.training.regret_policy import RegretPolicy
+from rlgov.training.surrogate_fit import fit_surrogate
 from rlgov.training.vec_env import GovernorVecEnv
-from rlgov.training.warm_start import LastingPlant, WarmStarter
 
 BUNDLE_FOLDER = "bundle"
 TENSORBOARD_FOLDER = "tensorboard"
@@ -63,7 +68,7 @@ class TrainResult:
         score: Of the bundle on the validation jobs: mean saving minus violations.
         evaluation: Its rows, as in the card.
         decisions: Decisions of PPO.
-        best_at: Where the bundle was found: ``warm start`` or ``rollout k``.
+        best_at: Where the bundle was found: ``the start``, ``rollout k`` or ``the end``.
     """
 
     folder: Path
@@ -109,49 +114,53 @@ class _Run:
         self._config, self._board, self._jobs = config, board, jobs
         self._folder, self._settings = out / BUNDLE_FOLDER, settings
         self._progress = Progress(config)
-        self._plant = LastingPlant(
-            board, jobs.train, config.agent.n_envs, config.window, config.spread
-        )
-        limits = level_limits(config.agent.cpu_levels)
-        self._grid = ActionGrid.of_tables(self._plant.knobs, limits)
-        self._env = _environment(config, self._plant, self._grid)
-        self._vec = GovernorVecEnv(self._env, config.agent.horizon, jobs.train_seed)
-        self._model = _model(config, self._vec)
-        self._model.set_logger(configure(str(out / TENSORBOARD_FOLDER), ["tensorboard"]))
+        self._env, self._plant = self._environment(config.agent.n_envs)
+        self._grid = self._env.grid
         self._trials = [self._trial(budget) for budget in config.validation.budgets]
-        self._best = (-math.inf, self._bundle(actor_layers(self._model), []), "the start")
+        self._out = out
+        self._belief: Belief | None = None
+        self._vec: GovernorVecEnv
+        self._model: PPO
+        self._best: tuple[float, Bundle | None, str] = (-math.inf, None, "")
 
     def go(self) -> TrainResult:
+        config = self._config
         with self._progress:
-            self._warm_start()
-            self._look("warm start")
-            if self._config.agent.total_steps:
+            if config.agent.surrogate.jobs:
+                self._believe()
+            train_seed = self._jobs.train_seed
+            self._vec = GovernorVecEnv(self._env, config.agent.horizon, train_seed, self._belief)
+            self._model = _model(config, self._vec)
+            self._model.set_logger(configure(str(self._out / TENSORBOARD_FOLDER), ["tensorboard"]))
+            self._look("the start")
+            if config.agent.total_steps:
                 self._learn()
                 self._look("the end")
         score, bundle, found = self._best
+        if bundle is None:
+            raise RlgovError("training ended without a policy")
         rows = [dict(row) for row in bundle.card.evaluation]
         return TrainResult(self._folder, score, rows, self._model.num_timesteps, found)
 
-    def _warm_start(self) -> None:
-        spec = self._config.agent.warm_start
-        if not spec.rounds:
-            return
-        self._env.reset(self._jobs.train_seed)
-        starter = WarmStarter(
-            self._model, self._env, self._plant, spec, self._config.agent, self._config.seed
+    def _believe(self) -> None:
+        surrogate = fit_surrogate(
+            self._environment,
+            self._grid,
+            self._config.agent.surrogate,
+            self._jobs.train_seed + 1,
+            self._progress.belief,
         )
-        starter.run(self._on_warm_round)
-        check_weights(self._model.policy.state_dict())
+        self._belief = Belief(surrogate, self._grid)
 
-    def _on_warm_round(self, i: int, means: dict[str, float]) -> None:
-        for name, value in means.items():
-            self._model.logger.record(name, value)
-        self._model.logger.dump(i)
-        self._progress.warm_round()
+    def _environment(self, n: int) -> tuple[BatchedGovernorEnv, SimulatedPlant]:
+        """``n`` training jobs."""
+        config = self._config
+        plant = SimulatedPlant(self._board, self._jobs.train, n, config.window, config.spread)
+        grid = ActionGrid.of_tables(plant.knobs, level_limits(config.agent.cpu_levels))
+        return _environment(config, plant, grid), plant
 
     def _learn(self) -> None:
         agent = self._config.agent
-        sharpen(self._model, agent.sharpen)
         entropy = (agent.entropy[0], agent.entropy[-1])
         callback = RolloutCallback(self._vec, entropy, agent.total_steps, self._on_rollout)
         self._model.learn(agent.total_steps, callback)
@@ -190,6 +199,7 @@ class _Run:
             seed=self._config.seed,
             training=self._settings,
             evaluation=rows,
+            surrogate=None if self._belief is None else self._belief.surrogate,
         )
 
     def _trial(self, budget: float) -> Trial:
@@ -207,13 +217,6 @@ class _Run:
             reference_windows=config.window.reference_windows,
             guard=config.guard,
         )
-
-
-def sharpen(model: PPO, factor: float) -> None:
-    """Scale the actor's logits: the same likeliest actions, drawn more often."""
-    with torch.no_grad():
-        for weights in model.policy.action_net.parameters():
-            weights.mul_(factor)
 
 
 def score_of(results: list[Evaluation]) -> float:
@@ -241,8 +244,9 @@ def _model(config: TrainConfig, vec: GovernorVecEnv) -> PPO:
     agent: PpoSpec = config.agent
     first, last = agent.learning_rate[0], agent.learning_rate[-1]
     hidden = list(agent.hidden)
+    kind, skip = _policy_kind(vec, agent)
     return PPO(
-        "MlpPolicy",
+        kind,
         vec,
         learning_rate=lambda left: last + (first - last) * left,
         n_steps=agent.horizon,
@@ -258,11 +262,21 @@ def _model(config: TrainConfig, vec: GovernorVecEnv) -> PPO:
         policy_kwargs={
             "net_arch": {"pi": hidden, "vf": hidden},
             "activation_fn": ACTIVATIONS[agent.activation],
+            **skip,
         },
         seed=config.seed,
         device="cpu",
         verbose=0,
     )
+
+
+def _policy_kind(vec: GovernorVecEnv, agent: PpoSpec) -> tuple[Any, dict[str, Any]]:
+    """Stable-Baselines3's own policy, or the one that starts from the belief's regrets."""
+    if vec.belief is None:
+        return "MlpPolicy", {}
+    start = len(observation_names())
+    skip = slice(start, start + sum(vec.env.grid.sizes))
+    return RegretPolicy, {"skip": skip, "sharpness": agent.sharpness}
 
 
 @contextmanager

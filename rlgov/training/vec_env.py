@@ -12,7 +12,9 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from rlgov.envs.batched import BatchedGovernorEnv, BatchStep
 from rlgov.envs.observation import BOUND, observation_names
+from rlgov.envs.spaces import AUTO_ACTION
 from rlgov.errors import RlgovError
+from rlgov.policies.surrogate import Belief, feature_names
 from rlgov.training.tally import Tally
 
 Observations = NDArray[np.float32]
@@ -25,15 +27,21 @@ class GovernorVecEnv(VecEnv):
         env: The environments.
         horizon: Decisions an episode.
         seed: Of the first episodes; later ones go on with the same stream.
+        belief: Appends what the policy believes to the observation; the same that ships with it.
     """
 
     render_mode = None  # SB3 asks for it
 
-    def __init__(self, env: BatchedGovernorEnv, horizon: int, seed: int) -> None:
-        shape = (len(observation_names()),)
+    def __init__(
+        self, env: BatchedGovernorEnv, horizon: int, seed: int, belief: Belief | None = None
+    ) -> None:
+        self.belief = belief
+        shape = (len(observation_names()) + (len(feature_names(env.grid)) if belief else 0),)
         super().__init__(
             env.n,
-            spaces.Box(-BOUND, BOUND, shape, np.float32),
+            spaces.Box(
+                -np.inf if belief else -BOUND, np.inf if belief else BOUND, shape, np.float32
+            ),
             spaces.MultiDiscrete(np.array(env.grid.sizes)),
         )
         self.env = env
@@ -50,7 +58,14 @@ class GovernorVecEnv(VecEnv):
         observation = self.env.reset(self._seed)
         self._seed = None
         self._decided = 0
-        return observation
+        if self.belief is not None:
+            self.belief.begin(self.num_envs)
+        return self._seen(observation)
+
+    def _seen(self, observation: Observations) -> Observations:
+        if self.belief is None:
+            return observation
+        return np.concatenate([observation, self.belief.features(observation)], axis=1)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Take note of the actions, ``[n, 3]``."""
@@ -60,14 +75,16 @@ class GovernorVecEnv(VecEnv):
         self,
     ) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """One decision for every job; at the horizon the next episodes begin at once."""
+        if self.belief is not None:
+            self.belief.chose(np.where(self.env.episodes.offered, self._actions, AUTO_ACTION))
         result = self.env.step(self._actions)
+        observation = self._seen(result.observation)
         rewards = self._rewards(result)
         self._decided += 1
         if self._decided < self.horizon:
-            return result.observation, rewards, np.zeros(self.num_envs, bool), self._no_infos
+            return observation, rewards, np.zeros(self.num_envs, bool), self._no_infos
         infos = [
-            {"terminal_observation": last, "TimeLimit.truncated": True}
-            for last in result.observation
+            {"terminal_observation": last, "TimeLimit.truncated": True} for last in observation
         ]
         return self.reset(), rewards, np.ones(self.num_envs, bool), infos
 

@@ -116,3 +116,10 @@ def test_interventions_are_counted_by_reason() -> None:
 def test_a_guard_that_is_off_has_no_rules() -> None:
     assert GuardSpec(enabled=False).rules(4, KNOBS) == []
     assert [rule.name for rule in GuardSpec().rules(4, KNOBS)][-1] == "sensor"
+
+
+def test_a_slow_window_whose_clocks_were_not_read_condemns_nothing() -> None:
+    memory, guard = started(), Guard([BudgetRule(1)])
+    decide(memory, guard, 1.3, (600.0, np.nan, 3200.0))
+    memory.excess[:] = 0.0
+    assert not guard.rule(np.array([[300.0, 500.0, 800.0]]), memory, WANTED).acts["budget"].any()

@@ -138,7 +138,7 @@ def test_a_missing_key_is_named(folder: Path) -> None:
 
 def test_another_format_prints_both_versions(folder: Path) -> None:
     edit(folder, format_version=7, versions={"rlgov": "9.1"})
-    with pytest.raises(PolicyError, match=r"format 7, this rlgov reads 1; .*rlgov 9\.1"):
+    with pytest.raises(PolicyError, match=r"format 7, this rlgov reads 2; .*rlgov 9\.1"):
         Bundle.load(folder)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rlgov.cli.train import OBJECTIVE_CHOICES
 from rlgov.errors import ConfigError
 from rlgov.reward import OBJECTIVES
-from rlgov.training.config import ANY, Mixture, PpoSpec, TrainConfig, Validation, WarmStart
+from rlgov.training.config import ANY, Mixture, PpoSpec, SurrogateSpec, TrainConfig, Validation
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 65])
@@ -34,12 +34,12 @@ def test_whatever_passes_has_no_batch_of_one(n_envs: int, horizon: int, batch_si
     ("make", "message"),
     [
         (lambda: PpoSpec(gamma=1.0), "gamma"),
-        (lambda: PpoSpec(sharpen=0.0), "sharpen"),
+        (lambda: PpoSpec(sharpness=0.0), "sharpness"),
         (lambda: PpoSpec(activation="swish"), "tanh, relu"),
         (lambda: PpoSpec(hidden=()), "hidden"),
         (lambda: PpoSpec(total_steps=-1), "total_steps"),
-        (lambda: WarmStart(temperature=(0.1,)), "temperature"),
-        (lambda: WarmStart(temperature=(0.1, 0.0)), "temperature"),
+        (lambda: SurrogateSpec(latents=0), "latents"),
+        (lambda: SurrogateSpec(noise=(0.01, 0.0)), "noise"),
         (lambda: Mixture({"speed": 1.0}), "not to 'speed'"),
         (lambda: Mixture({}), "gives weights"),
         (lambda: Mixture({"energy": 0.0}), "at least one weight"),

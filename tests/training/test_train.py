@@ -10,16 +10,20 @@ from stable_baselines3 import PPO
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.distributions import Distribution
 
+from rlgov.envs.observation import observation_names
 from rlgov.envs.simulated import Spread, WindowSpec
 from rlgov.errors import RlgovError
 from rlgov.policies.actor import MlpActor
 from rlgov.policies.bundle import Bundle
+from rlgov.policies.surrogate import Belief
 from rlgov.training.callback import check_finite, check_weights
-from rlgov.training.config import PpoSpec, TrainConfig, Validation, WarmStart
+from rlgov.training.config import PpoSpec, SurrogateSpec, TrainConfig, Validation
 from rlgov.training.export import actor_layers
-from rlgov.training.train import Jobs, TrainResult, sharpen, train
+from rlgov.training.regret_policy import RegretPolicy
+from rlgov.training.train import Jobs, TrainResult, train
 from rlgov.training.vec_env import GovernorVecEnv
 from tests.envs.world import POPULATION, SPEC, make_env
+from tests.policies.beliefs import tiny_surrogate
 
 JOBS = Jobs(POPULATION.draw, POPULATION.draw, train_seed=1, validation_seed=2)
 AGENT = PpoSpec(
@@ -30,7 +34,7 @@ AGENT = PpoSpec(
     epochs=1,
     hidden=(8, 8),
     cpu_levels=2,
-    warm_start=WarmStart(rounds=2, episodes_per_job=2, batch_size=80),
+    surrogate=SurrogateSpec(jobs=100, chunk=50, latents=3, hidden=8, steps=5, batch_size=32),
 )
 
 
@@ -70,7 +74,7 @@ def test_the_bundle_is_whole_and_its_card_tells_its_story(
 ) -> None:
     card = Bundle.load(trained[0].folder).card
     assert card.seed == 1
-    assert card.training["agent"]["warm_start"]["rounds"] == 2
+    assert card.training["agent"]["surrogate"]["latents"] == 3
     assert card.evaluation[0]["budget"] == 0.1
     assert {"rlgov", "torch", "numpy"} <= set(card.versions)
     assert trained[0].decisions == 320
@@ -80,7 +84,7 @@ def test_tensorboard_has_means_of_every_rollout(trained: tuple[TrainResult, Path
     events = EventAccumulator(str(trained[1] / "tensorboard"))
     events.Reload()
     tags = events.Tags()["scalars"]
-    for tag in ("reward/total", "window/saving", "window/violations", "guard/budget", "warm/loss"):
+    for tag in ("reward/total", "window/saving", "window/violations", "guard/budget"):
         assert tag in tags
     assert len(events.Scalars("reward/total")) == 2
     assert "time/env_steps_per_s" in tags
@@ -108,16 +112,28 @@ def test_the_exported_actor_equals_the_learners() -> None:
     np.testing.assert_array_equal(actor.act(observation), likeliest)
 
 
-def test_sharpening_changes_no_likeliest_action() -> None:
-    vec = GovernorVecEnv(make_env(8), 4, seed=1)
-    model = PPO("MlpPolicy", vec, n_steps=4, batch_size=16, device="cpu")
-    observation = torch.from_numpy(vec.reset())
-    before = model.policy.get_distribution(observation)
-    entropy, likeliest = before.entropy().mean(), before.mode()
-    sharpen(model, 3.0)
-    after = model.policy.get_distribution(observation)
-    assert torch.equal(after.mode(), likeliest)
-    assert after.entropy().mean() < entropy
+def test_the_actor_with_a_belief_equals_the_learners_and_starts_from_its_regrets() -> None:
+    env = make_env(8)
+    surrogate = tiny_surrogate(env.grid)
+    vec = GovernorVecEnv(env, 4, seed=1, belief=Belief(surrogate, env.grid))
+    start, regrets = len(observation_names()), sum(env.grid.sizes)
+    skip = slice(start, start + regrets)
+    model = PPO(
+        RegretPolicy,
+        vec,
+        n_steps=4,
+        batch_size=16,
+        policy_kwargs={"net_arch": {"pi": [8], "vf": [8]}, "skip": skip, "sharpness": 30.0},
+        device="cpu",
+    )
+    inputs = vec.reset()
+    actor = MlpActor(actor_layers(model), "tanh", env.grid.sizes, skip)
+    with torch.no_grad():
+        latent = model.policy.mlp_extractor.forward_actor(torch.from_numpy(inputs))
+        theirs = model.policy.action_net(latent).numpy()
+    np.testing.assert_allclose(actor.logits(inputs), theirs, atol=1e-4)
+    least = inputs[:, skip][:, : env.grid.sizes[0]].argmin(1)
+    assert (actor.act(inputs)[:, 0] == least).mean() > 0.8
 
 
 def test_a_number_that_is_none_stops_the_run_by_name(
