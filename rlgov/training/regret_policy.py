@@ -1,4 +1,4 @@
-"""The actor that reads a belief: its logits start as minus the regrets, and PPO goes on from there."""
+"""The actor that reads a belief: its logits start as minus the regrets; PPO goes on from there."""
 
 from __future__ import annotations
 
