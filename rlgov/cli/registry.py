@@ -12,6 +12,7 @@ from rlgov.errors import ConfigError
 COMMANDS: dict[str, str] = {
     "run": "rlgov.cli.run:COMMAND",
     "train": "rlgov.cli.train:COMMAND",
+    "evaluate": "rlgov.cli.evaluate:COMMAND",
     "boards": "rlgov.cli.boards:COMMAND",
     "fit": "rlgov.cli.fit:COMMAND",
     "traces import": "rlgov.cli.traces:IMPORT",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from rlgov.boards.base import KNOB_NAMES
 from rlgov.boards.twin import Load, Silicon, TwinModel, TwinSpec, TwinState, WindowOutcome, load_of
 from rlgov.boards.twin.noise import job_seeds, normals
+from rlgov.envs.change import Change
 from rlgov.envs.plant import Plant, WindowData, role_watts
 from rlgov.jobs.jobbatch import JobBatch
 from rlgov.work import FloatArray
@@ -65,6 +67,7 @@ class SimulatedPlant(Plant):
         window: How long a window is.
         spread: How far boards and jobs vary.
         mode: The power mode the board is found in; its first by default.
+        change: What changes while time passes; nothing by default.
     """
 
     def __init__(
@@ -75,12 +78,14 @@ class SimulatedPlant(Plant):
         window: WindowSpec,
         spread: Spread,
         mode: str | None = None,
+        change: Change | None = None,
     ) -> None:
         self.n = n
         self.spec = spec
         self.window_spec = window
         self._draw = draw
         self._spread = spread
+        self._change = change
         self._ceiling = spec.ceilings(mode)
         self.knobs = spec.board_knobs(self._ceiling)
         self._rails = list(spec.rails)
@@ -103,7 +108,10 @@ class SimulatedPlant(Plant):
         warm = rng.uniform(*self._spread.warm, self.n)
         lost = rng.random((self.n, len(self._rails))) < self._spread.drop_rail
         self._lost = np.where(lost, np.nan, 1.0)
-        self.place(jobs, load, silicon, job_seeds(self.n, rng), warm)
+        seeds = job_seeds(self.n, rng)
+        if self._change is not None:
+            silicon = self._change.displaced(silicon, seeds)
+        self.place(jobs, load, silicon, seeds, warm)
 
     def place(
         self,
@@ -121,8 +129,9 @@ class SimulatedPlant(Plant):
     def window(self, targets_mhz: FloatArray) -> WindowData:
         """Run one window on every board."""
         spec = self.window_spec
-        outcome, self.state = self.model.window(
-            self.state, targets_mhz, self.load, spec.min_steps, spec.min_seconds
+        model, load = self._now()
+        outcome, self.state = model.window(
+            self.state, targets_mhz, load, spec.min_steps, spec.min_seconds
         )
         self.outcome = outcome
         seen = outcome.measured
@@ -139,7 +148,8 @@ class SimulatedPlant(Plant):
 
     def grid(self, targets_mhz: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The truth: noise-free seconds and joules a step of every setting, ``[n, s]`` each."""
-        return self.model.grid_cost(self.load, targets_mhz, self.state.temperature_c)
+        model, load = self._now()
+        return model.grid_cost(load, targets_mhz, self.state.temperature_c)
 
     def all_settings(self) -> FloatArray:
         """Every combination of the knobs' tables and auto, ``[s, 3]``, NaN for auto."""
@@ -147,6 +157,17 @@ class SimulatedPlant(Plant):
         columns = [[*offered.get(name, ()), np.nan] for name in KNOB_NAMES]
         mesh = np.meshgrid(*columns, indexing="ij")
         return np.stack([m.ravel() for m in mesh], axis=-1)
+
+    def _now(self) -> tuple[TwinModel, Load]:
+        """Boards and jobs as the next window meets them."""
+        if self._change is None:
+            return self.model, self.load
+        load, silicon = self._change.at(
+            self.load, self.model.silicon, self.state.seed, self.state.window
+        )
+        model = copy(self.model)
+        model.silicon = silicon
+        return model, load
 
     def _size_error(self, steps: FloatArray) -> FloatArray:
         """What a meter that corrects for batches' sizes leaves of their variation, ``[n]``."""

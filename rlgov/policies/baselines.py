@@ -56,22 +56,28 @@ class OraclePolicy(Policy):
     """The best static setting of each job, as somebody who knows the truth worked it out.
 
     Args:
-        best: Targets of the jobs at hand, ``[n, 3]``; asked once an episode.
+        best: Targets of the jobs at hand, ``[n, 3]``, or of every window where the best changes,
+            ``[windows, n, 3]``; asked once an episode.
         name: See `Policy`.
     """
 
     def __init__(self, best: Callable[[], FloatArray], name: str = "oracle") -> None:
         self.name = name
         self._best = best
-        self._targets_mhz = np.full((0, 3), np.nan)
+        self._schedule_mhz = np.full((1, 0, 3), np.nan)
+        self._window = 0
 
     def begin(self, n: int) -> None:
         """Ask for the settings of the new jobs."""
-        self._targets_mhz = self._best()
+        best = self._best()
+        self._schedule_mhz = best if best.ndim == 3 else best[None]
+        self._window = 0
 
     def act(self, observation: Observation) -> FloatArray:
         """The best static setting, whatever has been seen."""
-        return only_offered(self._targets_mhz, observation)
+        targets = self._schedule_mhz[min(self._window, len(self._schedule_mhz) - 1)]
+        self._window += 1
+        return only_offered(targets, observation)
 
 
 def as_found(_: PolicyContext, args: Mapping[str, object]) -> Policy:

@@ -21,6 +21,10 @@ class Figure(TypedDict):
     ci95: list[float] | None
 
 
+NOTHING = Figure(mean=None, median=None, p5=None, p95=None, ci95=None)
+"""A figure that cannot be formed."""
+
+
 def figure(values: FloatArray, seed: int) -> Figure:
     """A figure of one value a job, ``[n]``."""
     return ratio_figure(values, np.ones_like(values), seed, values)

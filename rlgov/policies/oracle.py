@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgov.envs.simulated import SimulatedPlant
+from rlgov.policies.truth import TruePlant, cost_grid
 from rlgov.reward import Preference
 from rlgov.work import FloatArray
 
@@ -39,9 +39,10 @@ class Landscape:
             margin: Relative slack against rounding of equal settings.
         """
         log_time, log_energy = np.log(self.time_ratio), np.log(self.energy_ratio)
-        cost = preference.energy_weight[:, None] * log_energy
-        cost += preference.time_weight[:, None] * log_time
-        power = np.exp(log_energy - log_time)
+        with np.errstate(invalid="ignore"):  # what was never measured is infinite in both
+            cost = preference.energy_weight[:, None] * log_energy
+            cost += preference.time_weight[:, None] * log_time
+            power = np.exp(log_energy - log_time)
         cap = np.where(np.isnan(preference.power_cap), np.inf, preference.power_cap)
         allowed = self.time_ratio <= (1.0 + preference.budget[:, None]) * (1.0 + margin)
         allowed &= power <= cap[:, None] * (1.0 + margin)
@@ -57,7 +58,7 @@ class Landscape:
         return reachable
 
 
-def landscape(plant: SimulatedPlant, targets_mhz: FloatArray | None = None) -> Landscape:
+def landscape(plant: TruePlant, targets_mhz: FloatArray | None = None) -> Landscape:
     """The cost of ``targets_mhz`` (every combination of the tables by default), ``[s, 3]``.
 
     At the boards' present temperature; settings that leave a knob to the board's governor need its
@@ -69,6 +70,6 @@ def landscape(plant: SimulatedPlant, targets_mhz: FloatArray | None = None) -> L
     step_j = np.empty_like(time_s)
     for part in (free, ~free):
         if part.any():
-            time_s[:, part], step_j[:, part] = plant.grid(every[part])
-    time_0, joule_0 = plant.grid(np.full((1, 3), np.nan))
+            time_s[:, part], step_j[:, part] = cost_grid(plant, every[part])
+    time_0, joule_0 = cost_grid(plant, np.full((1, 3), np.nan))
     return Landscape(every, time_s / time_0, step_j / joule_0)
