@@ -159,7 +159,7 @@ class TwinWorld(World):
 
     def _last_line(self) -> str:
         kind = "one best static setting a job"
-        if self.base.segment or self.base.budgets:
+        if self.base.segment or self.base.budgets or self.base.cuts:
             kind = "the best static setting of each segment"
         return (
             f"Emulated: figures of twins. Seed {self.seeds['seed']}; the oracle is {kind}; means "

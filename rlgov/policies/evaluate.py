@@ -22,15 +22,11 @@ def evaluate(policies: Sequence[Policy], trials: Sequence[Trial]) -> list[Evalua
 
 
 def catches_up(one: Evaluation, other: Evaluation) -> int | None:
-    """From which window (counted from 1) ``one`` uses no more than ``other`` on the whole.
+    """From which window (counted from 1) on ``one`` never uses more than ``other``.
 
-    The first window such that from it, and from any later one, to the end ``one``'s mean joules
-    over the oracle's are at most ``other``'s; ``None`` where it never gets there.
+    By the mean over jobs of joules over the oracle's; ``None`` where it does not for at least the
+    last `TAIL` windows.
     """
-    ahead = one.regret_by_window - other.regret_by_window
-    count = np.arange(1, len(ahead) + 1)
-    rest = np.cumsum(ahead[::-1])[::-1] / count[::-1]
-    considered = rest[: max(len(rest) - TAIL + 1, 1)]
-    behind = np.flatnonzero(considered > 0)
+    behind = np.flatnonzero(one.regret_by_window > other.regret_by_window)
     first = int(behind[-1]) + 2 if len(behind) else 1
-    return first if first <= len(considered) else None
+    return first if first <= max(one.trial.windows - TAIL + 1, 1) else None

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlgov.envs.change import Change
 from rlgov.errors import ConfigError
@@ -21,7 +22,8 @@ class Scenario:
         name: For records.
         change: What changes about jobs and boards.
         budgets: From which decided window (counted from 0) the user wants which other budget.
-        segment: Windows of one static setting of the oracle; 0 for all.
+        segment: Windows of one static setting of the oracle, for what changes bit by bit; 0 for
+            none. It may change its setting with every phase, co-runner and budget in any case.
         audit_every: Decided windows between two as-found windows that refresh the reference.
     """
 
@@ -52,9 +54,15 @@ class Scenario:
         return None if self == Scenario() else asdict(self)
 
     def _cuts(self, trial: Trial) -> list[int]:
-        """Decided windows at which an evaluation phase begins or ends."""
-        if self.change is None or not self.change.evaluate_every:
+        """Decided windows at which a phase or a stretch of co-runners begins or ends."""
+        if self.change is None:
             return []
         window = np.array([trial.taken(w) for w in range(trial.windows)], np.int64)
-        phase = self.change.evaluating(window)
-        return [w for w in range(1, trial.windows) if phase[w] != phase[w - 1]]
+        state = np.stack([self.change.evaluating(window), self._stretch(window)])
+        changed = np.any(state[:, 1:] != state[:, :-1], axis=0)
+        return [int(w) + 1 for w in np.flatnonzero(changed)]
+
+    def _stretch(self, window: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self.change is None or not self.change.drift.corunner_chance:
+            return np.zeros_like(window)
+        return window // self.change.drift.corunner_windows

@@ -127,7 +127,7 @@ class Trial:
         env = self._env(plant, GuardSpec(enabled=False))
         env.reset(self.seed)
         turnable = env.episodes.offered & _mask(offered, plant.n)
-        if not self.segment and not self.budgets:
+        if not (self.segment or self.budgets or self.cuts):
             wish = self._wish(0, plant.n)
             return _best(landscape(plant), wish, turnable)
         return self._best_by_window(env, plant, turnable)

@@ -46,6 +46,7 @@ def _saving(figure: Any, summary: Summary) -> None:
 def _regret(figure: Any, summary: Summary) -> None:
     """Joules over the oracle's, window by window, one panel a budget."""
     budgets = sorted({curve["budget"] for curve in summary["curves"]})
+    figure.set_size_inches(max(7.5, 2.6 * len(budgets) + 1.6), 4.5)
     panels = figure.subplots(1, len(budgets), sharey=True, squeeze=False)[0]
     for axes, budget in zip(panels, budgets, strict=True):
         for curve in summary["curves"]:
@@ -56,7 +57,8 @@ def _regret(figure: Any, summary: Summary) -> None:
         axes.set_xlabel("decided window")
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("energy above the best static setting's, %")
-    panels[-1].legend(fontsize="x-small")
+    lines, names = panels[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside right upper", fontsize="small")
 
 
 def _pareto(figure: Any, summary: Summary) -> None:
