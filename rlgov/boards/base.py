@@ -87,6 +87,8 @@ class Reading:
         utilisation: Busy share of each knob's unit, 0 to 1.
         temperature_c: Degrees by zone.
         missing: Sensor name -> why it said nothing.
+        throttle: Counts since boot of over-current events, states of cooling devices in force and
+            the like: a rise says that the board held its clocks back by itself.
     """
 
     t_s: float
@@ -96,6 +98,7 @@ class Reading:
     utilisation: Mapping[str, float | None] = field(default_factory=dict)
     temperature_c: Mapping[str, float | None] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    throttle: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

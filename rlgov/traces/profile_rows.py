@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from rlgov.boards.totals import NO_RULE, SUM_RULE, total_rule, total_w
 from rlgov.errors import TraceError
 from rlgov.traces.profile import AS_FOUND, KNOB_COLUMNS, PINNED, ProfileRow
 from rlgov.traces.profile_layout import MEASURES, Layout, Source
 from rlgov.traces.text import Table
-from rlgov.traces.totals import NO_RULE, SUM_RULE, total_rule, total_w
 
 _NO_CLOCK_MHZ = 20_000.0
 _AS_FOUND_NAME = re.compile(r"as.?found", re.IGNORECASE)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
 
+from rlgov.boards.totals import INPUT_RAILS, NO_RULE, SUM_RULE, total_rule, total_w
 from rlgov.traces.importers.base import Clock, Imported, ImportReport, Sample
 from rlgov.traces.importers.times import gap_limit_s, instants, spread
 from rlgov.traces.row import Plain, TraceRow
-from rlgov.traces.totals import INPUT_RAILS, NO_RULE, SUM_RULE, total_rule, total_w
 
 Total = Callable[[Sample], tuple[float | None, str]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from rlgov.boards.totals import is_unconnected
 from rlgov.traces.importers.base import Sample, plausible
-from rlgov.traces.totals import is_unconnected
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?")
 _UPTIME = re.compile(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from rlgov.boards.totals import is_unconnected
 from rlgov.traces.importers.base import Sample
-from rlgov.traces.totals import is_unconnected
 
 ENGINE = re.compile(
     r"(?:GR3D2|NVENC\d*|NVDEC\d*|MSENC|NVJPG\d*|VIC|OFA|NVDLA\d*|DLA\d*|PVA\d*|APE|AVP|VDE|SE\d*"
