@@ -238,7 +238,7 @@ class ReplayWorld(World):
         what = f"{facts['job']} as measured on {self.board}"
         lines = [f"{what}, knobs {knobs}; relative to the {reference}"]
         if not facts["timed"]:
-            lines.append("the profile has no step times: budgets bind nothing, the guard is off")
+            lines.append("the profile has no step times: no budget is kept, the guard is off")
         return lines
 
 

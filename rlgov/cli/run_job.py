@@ -62,7 +62,13 @@ def _policy(config: dict[str, Any], board: TwinBoard) -> tuple[Policy, _Best]:
     name = str(config["policy"])
     args = config["policy_args"].get(name, {})
     policy = load_policy(
-        name, board.knobs, board=board.name, seed=config["seed"], args=args, best=best
+        name,
+        board.knobs,
+        board=board.name,
+        seed=config["seed"],
+        args=args,
+        best=best,
+        modes={mode: board.spec.ceilings(mode) for mode in board.spec.modes},
     )
     return policy, best
 

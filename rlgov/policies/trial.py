@@ -25,6 +25,8 @@ from rlgov.reward import Preference, RewardSpec
 from rlgov.work import FloatArray
 
 MakePlant = Callable[[], TruePlant]
+NO_BUDGET = 1.0
+"""What a policy is told where no budget can be kept: in effect none."""
 ROUNDING = 1e-9
 """Settings whose time equals the budget's edge up to rounding keep to it."""
 
@@ -154,7 +156,8 @@ class Trial:
         return sorted({w for w in inner if 0 <= w < self.windows} | {self.windows})
 
     def _wish(self, window: int, n: int) -> Preference:
-        budget = float(self.budget_by_window[window])
+        # Without times no budget can be kept; a policy is told that there is none.
+        budget = float(self.budget_by_window[window]) if self.timed else NO_BUDGET
         return Preference.of(self.objective, budget, n, self.power_cap)
 
     def _env(self, plant: TruePlant, guard: GuardSpec) -> BatchedGovernorEnv:

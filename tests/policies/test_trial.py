@@ -168,3 +168,6 @@ def test_a_profile_without_times_has_no_slowdown_and_no_violations() -> None:
     assert row["slowdown"]["mean"] is None
     assert row["violations"]["mean"] is None
     assert run("util30", trial).row()["saving"]["mean"] > 0.0
+    policy = Wanting()
+    trial.evaluate(policy)
+    assert set(policy.told) == {1.0}
