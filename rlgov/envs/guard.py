@@ -99,7 +99,7 @@ class BudgetRule(Rule):
         n: int,
         window_margin: float = 0.002,
         sliding_margin: float = 0.004,
-        noise: float = 0.006,
+        noise: float = 0.005,
         kept: int = 12,
     ) -> None:
         self._window_margin = window_margin
@@ -210,7 +210,7 @@ class GuardSpec:
     enabled: bool = True
     window_margin: float = 0.002
     sliding_margin: float = 0.004
-    noise: float = 0.006
+    noise: float = 0.005
     max_drop: float = 0.8
 
     def rules(self, n: int, knobs: Sequence[Knob]) -> list[Rule]:

@@ -33,9 +33,9 @@ class WindowSpec:
         reference_windows: As-found windows at the start, pooled into the reference.
     """
 
-    min_steps: int = 16
+    min_steps: int = 24
     min_seconds: float = 5.0
-    reference_windows: int = 3
+    reference_windows: int = 4
 
 
 @dataclass(frozen=True)

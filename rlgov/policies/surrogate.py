@@ -31,6 +31,7 @@ REGRET_SCALE = 20.0
 REGRET_CAP = 0.2
 """Regrets beyond this share of the reference's energy all look alike."""
 UNREACHABLE = np.float32(50.0)
+LEAST_SHARE = 0.01
 VISITED = 12
 """Settings whose own windows are averaged apart from the linear space."""
 EXTRAS = ("best_time_margin", "best_time_error", "best_energy", "best_visits", "as_found_regret")
@@ -59,8 +60,8 @@ class Surrogate:
         mean: Mean log time and log energy of every setting, ``[2, s]``.
         basis: ``[2, k, s]``.
         residual: Standard error of a setting that the latents leave open, ``[2, s]``.
-        shift: Of the prior's inputs, ``[d]``.
-        scale: Of the prior's inputs, ``[d]``.
+        shift: Of the prior's inputs and their logarithms, ``[d]``.
+        scale: Of the prior's inputs and their logarithms, ``[d]``.
         w0: First layer, ``[h, d]``.
         b0: Its bias, ``[h]``.
         w1: Second layer, ``[h, h]``.
@@ -101,7 +102,7 @@ class Surrogate:
             PolicyError: With what was expected.
         """
         k = self.basis.shape[1] if self.basis.ndim == 3 else 0
-        s, d, h = math.prod(grid.sizes), len(reference_inputs()), len(self.b0)
+        s, d, h = math.prod(grid.sizes), 2 * len(reference_inputs()), len(self.b0)
         out = k + k * (k + 1) // 2
         expected: dict[str, tuple[int, ...]] = {
             "mean": (2, s), "basis": (2, k, s), "residual": (2, s),
@@ -117,7 +118,7 @@ class Surrogate:
     def prior(self, inputs: Float32Array) -> tuple[Float32Array, Float32Array]:
         """Mean ``[n, k]`` and covariance ``[n, k, k]`` of the latents."""
         k = self.basis.shape[1]
-        x = np.clip((inputs - self.shift) / self.scale, -6.0, 6.0)
+        x = np.clip((with_logarithms(inputs) - self.shift) / self.scale, -6.0, 6.0)
         x = _silu(x @ self.w0.T + self.b0)
         x = _silu(x @ self.w1.T + self.b1)
         out = x @ self.w2.T + self.b2
@@ -129,6 +130,12 @@ class Surrogate:
         inverse = np.asarray(np.linalg.inv(factor), np.float64)
         covariance = np.einsum("nji,njk->nik", inverse, inverse)
         return out[:, :k], covariance.astype(np.float32)
+
+
+def with_logarithms(inputs: Float32Array) -> Float32Array:
+    """The inputs and their logarithms, ``[n, 2 d]``: shares near 0 and ratios read alike."""
+    logs = np.log(np.maximum(inputs, np.float32(LEAST_SHARE)))
+    return np.concatenate([inputs, logs], axis=1)
 
 
 def _silu(x: Float32Array) -> Float32Array:

@@ -40,7 +40,7 @@ class SurrogateSpec:
     steps: int = 5000
     batch_size: int = 512
     learning_rate: float = 2e-3
-    noise: Sequence[float] = (0.0065, 0.009)
+    noise: Sequence[float] = (0.0055, 0.0075)
     slope: float = 6.0
     slack: float = 0.0015
 

@@ -21,7 +21,7 @@ from rlgov.envs.observation import observation_names
 from rlgov.envs.simulated import SimulatedPlant
 from rlgov.envs.spaces import ActionGrid
 from rlgov.policies.oracle import landscape
-from rlgov.policies.surrogate import Surrogate, reference_inputs
+from rlgov.policies.surrogate import Surrogate, reference_inputs, with_logarithms
 from rlgov.training.config import SurrogateSpec
 
 CLIP = (-0.5, 0.8)
@@ -76,7 +76,7 @@ def fit_surrogate(
     chunks = max(spec.jobs // spec.chunk, 2)
     for i in range(chunks):
         x, logs = next(lessons)
-        inputs.append(x)
+        inputs.append(with_logarithms(x))
         targets.append(space.coordinates(logs))
         progress(0.3 * (i + 1) / chunks)
     x = np.concatenate(inputs)

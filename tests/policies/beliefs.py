@@ -13,7 +13,7 @@ from rlgov.policies.surrogate import Surrogate, reference_inputs
 def tiny_surrogate(grid: ActionGrid, latents: int = 3, hidden: int = 5, seed: int = 0) -> Surrogate:
     """Random, but of the right shapes: slower clocks cost time and save energy on average."""
     rng = np.random.default_rng(seed)
-    settings, inputs = math.prod(grid.sizes), len(reference_inputs())
+    settings, inputs = math.prod(grid.sizes), 2 * len(reference_inputs())
     slow = np.linspace(0.0, 0.3, settings)
     out = latents + latents * (latents + 1) // 2
 
