@@ -1,0 +1,41 @@
+"""A governor as small as can be: holds the lease, changes clocks at random, ends with its job.
+
+``python -m tests.fakes.governed ROOT STATE RUN SEED``
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from rlgov.boards.base import Setting
+from rlgov.boards.lease import Lease
+from rlgov.cli.main import terminate
+from tests.fakes.tree_board import TABLES, TreeBoard
+
+JOB = "import signal; signal.pause()"
+
+
+def main(root: str, state: str, run: str, seed: str) -> None:
+    signal.signal(signal.SIGTERM, terminate)
+    rng = random.Random(int(seed))
+    board = TreeBoard(Path(root))
+    job = subprocess.Popen([sys.executable, "-I", "-S", "-c", JOB])
+    try:
+        with Lease(board, Path(run), state_dir=Path(state)):
+            while job.poll() is None:
+                board.apply(Setting(**{n: rng.choice(t) for n, t in TABLES.items()}))
+                try:
+                    job.wait(0.003)
+                except subprocess.TimeoutExpired:
+                    continue
+    finally:
+        job.kill()
+        job.wait()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
