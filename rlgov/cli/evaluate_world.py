@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from rlgov.boards.twin import TwinSpec
+from rlgov.boards.twin.loadfile import read_job
+from rlgov.cli.confdir import ConfPath
 from rlgov.cli.instantiate import instantiate_group
 from rlgov.envs.guard import GuardSpec
 from rlgov.envs.replayed import ReplayPlant
-from rlgov.envs.simulated import SimulatedPlant
+from rlgov.envs.simulated import SimulatedPlant, about_fitted, draw_fitted
 from rlgov.errors import ConfigError, TraceError
 from rlgov.jobs.jobbatch import JobBatch, distance_to
 from rlgov.policies.figures import figure
@@ -25,6 +28,7 @@ from rlgov.traces.profile import Profile
 from rlgov.traces.profiles import read_profile
 from rlgov.traces.surface import surface_of
 
+REPLAY = "replay"
 FEWEST_JOBS = 20
 """Jobs on twins below which a mean says too little to be printed."""
 TWIN_JOBS = 200
@@ -66,7 +70,7 @@ def world_of(config: dict[str, Any]) -> World:
         raise ConfigError("objective=power_cap needs power_cap=SHARE of the power as found")
     if config["profile"] is not None:
         return ReplayWorld.of(config)
-    if config["board"].get("name") == "replay":
+    if config["board"].get("name") == REPLAY:
         raise ConfigError("board=replay needs profile=FILE")
     return TwinWorld.of(config)
 
@@ -113,19 +117,24 @@ class TwinWorld(World):
         drift = config.get("drift")
         scenario = instantiate_group(drift, "drift") if drift else Scenario()
 
+        draw, fitted, source = population.draw, None, population.split
+        if config["job"] is not None:
+            source, fitted = read_job(Path(config["job"]))
+            draw, spread = draw_fitted(source), about_fitted(spread)
+
         def make() -> SimulatedPlant:
-            draw, change = population.draw, scenario.change
-            return SimulatedPlant(spec, draw, n_jobs, window, spread, change=change)
+            change = scenario.change
+            return SimulatedPlant(spec, draw, n_jobs, window, spread, change=change, fitted=fitted)
 
         guard = instantiate_group(config["guard"], "guard")
         base = Trial(make, seed=seed, guard=guard, **common(config))
         world = TwinWorld(
             spec.name,
-            population.split,
+            source,
             scenario.applied(base),
             scenario,
             {"seed": config["seed"], "jobs_seed": seed},
-            _distance(config, make(), seed) if population.split == "heldout" else None,
+            _distance(config, make(), seed) if source == "heldout" else None,
         )
         world.notices = world._opening(n_jobs)
         world.closing = world._last_line()
@@ -199,9 +208,10 @@ class ReplayWorld(World):
         surface = surface_of(profile)
         window = instantiate_group(config["window"], "window")
         n_jobs, noise = config["n_jobs"] or 1, config["profile_noise"]
+        roles = _rail_roles(config)
 
         def make() -> TruePlant:
-            return ReplayPlant(surface, window, n_jobs, noise)
+            return ReplayPlant(surface, window, n_jobs, noise, roles)
 
         _check_replay(config, make())
         guard = instantiate_group(config["guard"], "guard")
@@ -210,6 +220,7 @@ class ReplayWorld(World):
             make,
             seed=config["seed"],
             guard=guard if timed else GuardSpec(enabled=False),
+            board=profile.device,
             **common(config),
         )
         facts = {
@@ -240,6 +251,15 @@ class ReplayWorld(World):
         if not facts["timed"]:
             lines.append("the profile has no step times: no budget is kept, the guard is off")
         return lines
+
+
+def _rail_roles(config: dict[str, Any]) -> dict[str, str]:
+    """Those of board=replay, which profile=FILE implies whatever board is named beside it."""
+    board = config["board"]
+    if board.get("name") != REPLAY:
+        path = ConfPath().find(f"board/{REPLAY}")
+        board = {} if path is None else yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {str(rail): str(role) for rail, role in board.get("rail_roles", {}).items()}
 
 
 def _profile(config: dict[str, Any]) -> Profile:

@@ -51,6 +51,7 @@ class Trial:
         cuts: Further windows at which it may.
         audit_every: An as-found window refreshes the reference after so many; 0 for never. Like
             reference windows they are left out of every figure.
+        board: Name of a replayed board; a twin has its own.
         on_window: Told after each window, for a progress bar.
     """
 
@@ -67,6 +68,7 @@ class Trial:
     segment: int = 0
     cuts: Sequence[int] = ()
     audit_every: int = 0
+    board: str | None = None
     on_window: Callable[[], None] | None = None
 
     def run(self, policy: Policy) -> Track:
@@ -117,7 +119,7 @@ class Trial:
         spec = plant.spec if isinstance(plant, SimulatedPlant) else None
         return PolicyContext(
             plant.knobs,
-            None if spec is None else spec.name,
+            self.board if spec is None else spec.name,
             self.seed,
             lambda: self.best_mhz,
             lambda: self._best([k for k in self.offered if k == KNOB_NAMES[0]]),

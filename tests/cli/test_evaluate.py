@@ -103,6 +103,7 @@ def test_pictures_come_with_the_figures(cli: Cli) -> None:
         (["knobs=[dla]"], "knobs is one of gpu, cpu, emc"),
         (["objective=power_cap"], "power_cap=SHARE"),
         (["profile=nowhere.csv"], "nowhere.csv"),
+        (["board=replay"], "profile=FILE"),
         (["drift=rain"], "drift is one of"),
     ],
 )
@@ -130,6 +131,19 @@ def test_a_measured_profile_is_replayed(cli: Cli, name: str) -> None:
     assert oracle["saving"]["ci95"] is None
     assert oracle["n_jobs"] == 1
     assert "Replayed" in result.out
+    assert cli("evaluate", *words, "board=replay", "out=named").code == 0
+    named = json.loads(Path("named/summary.json").read_text())
+    assert named["rows"] == made["rows"]
+
+
+def test_a_profile_of_several_jobs_asks_for_one(cli: Cli) -> None:
+    Path("two.csv").write_text(PROFILE + PROFILE.replace("bert", "gpt (7b)").split("\n", 1)[1])
+    words = ("policy=oracle", "budget=0.1", "profile=two.csv", "plots=false")
+    result = cli("evaluate", *words)
+    assert result.code == 6
+    assert "profile_job=" in result.err
+    assert cli("evaluate", *words, "profile_job=gpt (7b)", "out=run").code == 0
+    assert summary()["job"] == "gpt (7b)"
 
 
 def test_a_profile_without_times_has_no_budget(cli: Cli) -> None:

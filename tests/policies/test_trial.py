@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from rlgov.envs.simulated import SimulatedPlant, Spread, WindowSpec
 from rlgov.errors import ConfigError
 from rlgov.policies.base import Observation, Policy
 from rlgov.policies.evaluate import Evaluation, Track, Trial, catches_up
-from rlgov.policies.registry import make_policy
+from rlgov.policies.registry import POLICIES, make_policy
 from rlgov.policies.scenario import Scenario
 from rlgov.work import FloatArray
 from tests.envs.world import POPULATION, SPEC, WINDOW, make_plant
@@ -171,3 +173,19 @@ def test_a_profile_without_times_has_no_slowdown_and_no_violations() -> None:
     policy = Wanting()
     trial.evaluate(policy)
     assert set(policy.told) == {1.0}
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"ppo", "fixed", "oracle", "gpu_oracle"}))
+def test_the_truth_reaches_no_policy_but_the_oracles(name: str) -> None:
+    if name == "bayes":
+        pytest.importorskip("sklearn")
+    trial = Trial(lambda: make_plant(2), windows=6, guard=OFF)
+
+    def forbidden() -> FloatArray:
+        raise AssertionError("a policy asked for the truth")
+
+    context = replace(trial.context(), best=forbidden, best_gpu=forbidden)
+    track = trial.run(make_policy(name, context))
+    # The same decisions whatever is true beyond what was measured: the oracle is never asked.
+    assert "best_mhz" not in trial.__dict__
+    assert np.isfinite(track.step_j).all()
