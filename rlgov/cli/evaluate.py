@@ -33,6 +33,7 @@ COMMAND = Command(
     config="evaluate",
     run=later("rlgov.cli.evaluate_run:run"),
     keys={
+        "job": Key(kind="path"),
         "policy": Key(kind="name_or_path", many=True),
         "budget": Key(type=float, minimum=0.0, many=True),
         "objective": Key(choices=("energy", "edp", "ed2p", "power_cap")),

@@ -27,6 +27,7 @@ COMMAND = Command(
     config="run",
     run=later("rlgov.cli.run_job:run"),
     keys={
+        "job": Key(kind="path"),
         "policy": Key(kind="name_or_path", choices=()),
         "objective": Key(choices=("energy", "edp", "ed2p", "power_cap")),
         "budget": Key(minimum=0.0),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from rlgov.boards.twin import TwinSpec
+from rlgov.boards.twin import Load, TwinSpec
 from rlgov.boards.twin.board import TwinBoard
+from rlgov.boards.twin.loadfile import read_job
 from rlgov.cli.command import Invocation
 from rlgov.cli.instantiate import instantiate_group
 from rlgov.governor.emulated import EmulatedJob
@@ -32,7 +34,7 @@ def run(invocation: Invocation) -> int:
     policy, best = _policy(config, board)
     console.print(_opening(config, board, policy))
     attached = AttachedJob(invocation.job, host_ghz=config["emulation"]["host_ghz"])
-    job = EmulatedJob(attached, board, config["emulation"]["scale"])
+    job = EmulatedJob(attached, board, config["emulation"]["scale"], fitted_load(config))
     best.source = partial(job.best_targets, budget=session.budget)
     folder = invocation.folder.path
     result = Session(session, board, job, policy, spec.rail_roles, board.drain, folder).run()
@@ -45,6 +47,11 @@ def run(invocation: Invocation) -> int:
         console.print(f"rlgov: summary.json could not be written: {error.strerror}", markup=False)
     print_run(summary, console)
     return result.end.exit_code or 0
+
+
+def fitted_load(config: dict[str, Any]) -> Load | None:
+    """The load of ``job=FILE``, as ``rlgov fit`` wrote it; ``None`` without one."""
+    return None if config["job"] is None else read_job(Path(config["job"]))[1]
 
 
 class _Best:

@@ -27,6 +27,7 @@ COMMAND = Command(
     config="train",
     run=later("rlgov.cli.train_run:run"),
     keys={
+        "job": Key(kind="path"),
         "objective": Key(choices=OBJECTIVE_CHOICES),
         "seed": Key(minimum=0),
         "torch_threads": Key(minimum=1),

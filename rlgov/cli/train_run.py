@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from rlgov.boards.twin import TwinSpec
+from rlgov.boards.twin.loadfile import read_job
 from rlgov.cli.command import Invocation
 from rlgov.cli.instantiate import instantiate_group
 from rlgov.cli.text import table
+from rlgov.envs.simulated import about_fitted, draw_fitted
 from rlgov.errors import ConfigError
 from rlgov.training.config import TrainConfig
 
@@ -60,13 +63,14 @@ def train_config(config: dict[str, Any]) -> TrainConfig:
         ConfigError: A key or value that cannot be used.
     """
     mixture = instantiate_group(config["preferences"], "preferences")
+    spread = instantiate_group(config["spread"], "spread")
     return TrainConfig(
         seed=config["seed"],
         agent=instantiate_group(config["agent"], "agent"),
         mixture=mixture.only(config["objective"]),
         validation=instantiate_group(config["validation"], "validation"),
         window=instantiate_group(config["window"], "window"),
-        spread=instantiate_group(config["spread"], "spread"),
+        spread=spread if config["job"] is None else about_fitted(spread),
         guard=instantiate_group(config["guard"], "guard"),
         reward=instantiate_group(config["reward"], "reward"),
         torch_threads=config["torch_threads"],
@@ -84,9 +88,11 @@ def _learner(config: dict[str, Any]) -> tuple[Any, Any]:
         ) from error
     population = instantiate_group(config["population"], "population")
     validation = instantiate_group(config["validation_population"], "validation_population")
+    fitted = None if config["job"] is None else read_job(Path(config["job"]))
     jobs = Jobs(
-        train=population.draw,
-        validation=validation.draw,
+        train=population.draw if fitted is None else draw_fitted(fitted[0]),
+        validation=validation.draw if fitted is None else draw_fitted(fitted[0]),
+        fitted=None if fitted is None else fitted[1],
         train_seed=_seed(population.rng(config["seed"])),
         # Not the run's seed: runs of several seeds are compared on the same jobs.
         validation_seed=_seed(validation.rng(0)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rlgov.boards.twin.noise import job_seeds, normals
 from rlgov.envs.change import Change
 from rlgov.envs.plant import Plant, WindowData, role_watts
 from rlgov.jobs.jobbatch import JobBatch
-from rlgov.work import FloatArray
+from rlgov.work import FloatArray, make_work
 
 DrawJobs = Callable[[int, np.random.Generator], JobBatch]
 
@@ -68,6 +68,8 @@ class SimulatedPlant(Plant):
         spread: How far boards and jobs vary.
         mode: The power mode the board is found in; its first by default.
         change: What changes while time passes; nothing by default.
+        fitted: The load of one job, as fitted to measurements, that every board runs instead of
+            what was counted for the drawn ones.
     """
 
     def __init__(
@@ -79,7 +81,9 @@ class SimulatedPlant(Plant):
         spread: Spread,
         mode: str | None = None,
         change: Change | None = None,
+        fitted: Load | None = None,
     ) -> None:
+        self._fitted = fitted
         self.n = n
         self.spec = spec
         self.window_spec = window
@@ -103,7 +107,11 @@ class SimulatedPlant(Plant):
             self._rng = np.random.default_rng(seed)
         rng = self._rng
         jobs = self._draw(self.n, rng)
-        load = perturbed(load_of(jobs.work, self.spec), self._spread.work, rng)
+        if self._fitted is None:
+            counted = load_of(jobs.work, self.spec)
+        else:
+            counted = self._fitted.take(np.zeros(self.n, np.intp))
+        load = perturbed(counted, self._spread.work, rng)
         silicon = Silicon.draw(self.n, self._spread.silicon, rng)
         warm = rng.uniform(*self._spread.warm, self.n)
         lost = rng.random((self.n, len(self._rails))) < self._spread.drop_rail
@@ -174,6 +182,31 @@ class SimulatedPlant(Plant):
         z = normals(self.state.seed ^ _LENGTH_STREAM, self.state.window, 1)[:, 0]
         left = UNCORRECTED * self.jobs.length_cv / np.sqrt(steps)
         return np.exp(left * np.clip(z, -3.0, 3.0))
+
+
+FITTED_SPREAD = 0.05
+"""Spread of silicon and work about a fit: that of repeated measurements, not of a population."""
+
+
+def about_fitted(spread: Spread) -> Spread:
+    """``spread`` narrowed to what a fit leaves open."""
+    return replace(
+        spread,
+        silicon=min(spread.silicon, FITTED_SPREAD),
+        work=min(spread.work, FITTED_SPREAD),
+    )
+
+
+def draw_fitted(name: str) -> DrawJobs:
+    """Draws a fitted job again and again: all of its work is in its load."""
+
+    def draw(n: int, _: np.random.Generator) -> JobBatch:
+        work = make_work().batched().take(np.zeros(n, np.intp))
+        nothing = np.zeros(n)
+        labels = {"model": np.full(n, name), "family": np.full(n, "fitted")}
+        return JobBatch(work, labels, nothing, nothing, nothing, nothing, nothing)
+
+    return draw
 
 
 def perturbed(load: Load, spread: float, rng: np.random.Generator) -> Load:

@@ -14,6 +14,7 @@ import numpy as np
 
 from rlgov.boards.twin.board import TwinBoard
 from rlgov.boards.twin.physics import Load, load_of
+from rlgov.errors import JobError
 from rlgov.jobs.base import Job, JobEnd, StepEvent
 from rlgov.work import FloatArray, Work
 
@@ -28,6 +29,7 @@ class EmulatedJob(Job):
         job: The real job.
         board: The emulated board it is to run on.
         scale: Factor on the job's device work, to stand for a larger model; host work stays.
+        fitted: Load of a job fitted to measurements, that every step stands for instead.
 
     Attributes:
         scale: As given.
@@ -37,7 +39,10 @@ class EmulatedJob(Job):
         real_s: Real seconds of the emulated steps, to stand beside the emulated ones.
     """
 
-    def __init__(self, job: Job, board: TwinBoard, scale: float = 1.0) -> None:
+    def __init__(
+        self, job: Job, board: TwinBoard, scale: float = 1.0, fitted: Load | None = None
+    ) -> None:
+        self._fitted = fitted
         self.name = job.name
         self.uncounted_steps = 0
         self.work_sources: dict[str, int] = {}
@@ -56,7 +61,7 @@ class EmulatedJob(Job):
             event = self._job.next_event(timeout_s)
             if not isinstance(event, StepEvent):
                 return event
-            if event.work is None:
+            if event.work is None and self._fitted is None:
                 self.uncounted_steps += event.steps
                 continue
             began = time.process_time()
@@ -74,7 +79,7 @@ class EmulatedJob(Job):
         """Stop following the job. The job itself goes on."""
         self._job.close()
 
-    def _emulate(self, event: StepEvent, work: Work) -> StepEvent:
+    def _emulate(self, event: StepEvent, work: Work | None) -> StepEvent:
         if event.pause_s > 0:
             self._board.idle(event.pause_s)
         load = self._load(work)
@@ -84,13 +89,18 @@ class EmulatedJob(Job):
         for _ in range(event.steps):
             self._board.advance(load)
         self._steps += event.steps
-        counted = self.work_sources.get(event.work_source, 0)
-        self.work_sources[event.work_source] = counted + event.steps
+        source = event.work_source if self._fitted is None else "fitted"
+        counted = self.work_sources.get(source, 0)
+        self.work_sources[source] = counted + event.steps
         self.real_s += (event.wall_s or 0.0) - event.pause_s
         return replace(event, index=self._steps - 1, t_s=self._board.now_s())
 
-    def _load(self, work: Work) -> Load:
+    def _load(self, work: Work | None) -> Load:
         """The board's own terms of ``work``; the same few shapes come again and again."""
+        if self._fitted is not None:
+            return self._fitted
+        if work is None:
+            raise JobError("a step without counted work cannot be emulated")
         key = hash((work.flop.tobytes(), work.flop_half.tobytes(), work.byte.tobytes()))
         known = self._loads.get(key)
         if known is None:

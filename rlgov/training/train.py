@@ -19,7 +19,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.logger import configure
 from torch.distributions import Distribution
 
-from rlgov.boards.twin import TwinSpec
+from rlgov.boards.twin import Load, TwinSpec
 from rlgov.envs.batched import BatchedGovernorEnv
 from rlgov.envs.observation import observation_names
 from rlgov.envs.simulated import DrawJobs, SimulatedPlant
@@ -51,12 +51,14 @@ class Jobs:
         validation: Draws jobs to choose the best policy on.
         train_seed: Of the first, apart from the second's.
         validation_seed: Of the second.
+        fitted: The load that every job has, where one job was fitted to measurements.
     """
 
     train: DrawJobs
     validation: DrawJobs
     train_seed: int
     validation_seed: int
+    fitted: Load | None = None
 
 
 @dataclass(frozen=True)
@@ -155,9 +157,13 @@ class _Run:
     def _environment(self, n: int) -> tuple[BatchedGovernorEnv, SimulatedPlant]:
         """``n`` training jobs."""
         config = self._config
-        plant = SimulatedPlant(self._board, self._jobs.train, n, config.window, config.spread)
+        plant = self._plant_of(self._jobs.train, n)
         grid = ActionGrid.of_tables(plant.knobs, level_limits(config.agent.cpu_levels))
         return _environment(config, plant, grid), plant
+
+    def _plant_of(self, draw: DrawJobs, n: int) -> SimulatedPlant:
+        window, spread = self._config.window, self._config.spread
+        return SimulatedPlant(self._board, draw, n, window, spread, fitted=self._jobs.fitted)
 
     def _learn(self) -> None:
         agent = self._config.agent
@@ -207,7 +213,7 @@ class _Run:
 
         def make() -> SimulatedPlant:
             draw, n = self._jobs.validation, config.validation.n_jobs
-            return SimulatedPlant(self._board, draw, n, config.window, config.spread)
+            return self._plant_of(draw, n)
 
         return Trial(
             make,
