@@ -18,6 +18,7 @@ from rlgov.jobs.base import Job, JobEnd, StepEvent
 from rlgov.jobs.listener import Listener
 from rlgov.jobs.measured import HOST_GHZ
 from rlgov.jobs.signals import ForwardedSignals
+from rlgov.jobs.user import invoking_user
 
 _POLL_S = 0.05
 """How often to look for the job's end on kernels that cannot announce it (before 5.3)."""
@@ -36,7 +37,7 @@ class AttachedJob(Job):
     wait for it to end, and pass SIGTERM and SIGHUP on to it. Of several processes that train, the
     one of the lowest rank is followed and the others are ignored; when it ends and another one
     trains on, that one is followed. The job is over when the started command ends, even where a
-    grandchild lives on.
+    grandchild lives on. Under sudo it runs as the user who called it.
 
     Attributes:
         name: The command's last path component.
@@ -67,6 +68,7 @@ class AttachedJob(Job):
         self._end: JobEnd | None = None
         self._events: deque[StepEvent] = deque()
         self._selector = selectors.DefaultSelector()
+        user = invoking_user()
         self._folder = launch.prepare_folder()
         self._server: socket.socket | None = None
         self._signals = ForwardedSignals()
@@ -74,8 +76,11 @@ class AttachedJob(Job):
         self._look_at_s = 0.0
         try:
             self._server = self._listen()
+            if user is not None:
+                user.own(self._folder)
             self._listener = Listener(self._server, self._selector, self._events, host_ghz)
-            self._process = launch.start(command, launch.job_environment(self._folder, env), cwd)
+            variables = launch.job_environment(self._folder, env, user)
+            self._process = launch.start(command, variables, cwd, user)
         except BaseException:
             self._release()
             raise

@@ -3,6 +3,8 @@
 The command gets two things more in its environment: the path of our socket, and a private folder
 in front of ``PYTHONPATH`` that holds a copy of the hook and a ``sitecustomize``. A Python started
 with ``-E``, ``-I`` or ``-S``, or whose ``PYTHONPATH`` is replaced on the way, never sees the hook.
+
+Under sudo the command runs as the user who called it, with that user's groups and home.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from rlgov.errors import JobError
 from rlgov.jobs import hook
+from rlgov.jobs.user import JobUser
 
 COMMAND_NOT_FOUND = 127
 COMMAND_NOT_EXECUTABLE = 126
@@ -72,9 +75,13 @@ def prepare_folder() -> Path:
     return folder
 
 
-def job_environment(folder: Path, env: Mapping[str, str] | None) -> dict[str, str]:
-    """The job's environment: ``env`` (default: ours) plus the hook of ``folder``."""
+def job_environment(
+    folder: Path, env: Mapping[str, str] | None, user: JobUser | None = None
+) -> dict[str, str]:
+    """The job's environment: ``env`` (default: ours, or the user's) plus the hook of ``folder``."""
     variables = dict(os.environ if env is None else env)
+    if user is not None:
+        variables = user.environment(variables)
     variables[hook.SOCKET_VARIABLE] = str(folder / "s")
     inherited = variables.get("PYTHONPATH")
     site = str((folder / "site").resolve())
@@ -83,15 +90,25 @@ def job_environment(folder: Path, env: Mapping[str, str] | None) -> dict[str, st
 
 
 def start(
-    command: Sequence[str], env: Mapping[str, str], cwd: Path | None
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path | None,
+    user: JobUser | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start the command in this terminal and process group.
+    """Start the command in this terminal and process group, as ``user`` where one is given.
 
     Raises:
         JobError: It cannot be started; ``exit_code`` is 127 (not found) or 126 (not executable).
     """
     try:
-        return subprocess.Popen(list(command), env=dict(env), cwd=cwd)  # noqa: S603
+        return subprocess.Popen(  # noqa: S603
+            list(command),
+            env=dict(env),
+            cwd=cwd,
+            user=None if user is None else user.uid,
+            group=None if user is None else user.gid,
+            extra_groups=None if user is None else user.groups,
+        )
     except OSError as error:
         raise _start_error(command[0], cwd, error) from error
 
