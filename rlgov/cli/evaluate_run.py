@@ -9,9 +9,12 @@ from typing import Any
 from rich.console import Console
 
 from rlgov.cli.command import Invocation
-from rlgov.cli.evaluate_world import World, world_of
+from rlgov.cli.evaluate_replay import REPLAY, ReplayWorld
+from rlgov.cli.evaluate_twin import TwinWorld
+from rlgov.cli.evaluate_world import World
 from rlgov.cli.progress import WindowBar
 from rlgov.cli.text import table
+from rlgov.errors import ConfigError
 from rlgov.policies.base import Policy
 from rlgov.policies.evaluate import Evaluation, Trial, catches_up
 from rlgov.policies.registry import make_policy
@@ -54,6 +57,21 @@ def run(invocation: Invocation) -> int:
     if config["plots"]:
         console.print(f"rlgov: {plot_evaluation(summary, invocation.folder.path)}", markup=False)
     return 0
+
+
+def world_of(config: dict[str, Any]) -> World:
+    """The world that a configuration asks for.
+
+    Raises:
+        ConfigError: It cannot be.
+    """
+    if config["objective"] == "power_cap" and config["power_cap"] is None:
+        raise ConfigError("objective=power_cap needs power_cap=SHARE of the power as found")
+    if config["profile"] is not None:
+        return ReplayWorld.of(config)
+    if config["board"].get("name") == REPLAY:
+        raise ConfigError("board=replay needs profile=FILE")
+    return TwinWorld.of(config)
 
 
 def _evaluate(
