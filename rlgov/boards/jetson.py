@@ -89,7 +89,7 @@ class JetsonBoard(SysfsBoard):
         for name in sorted(missing):
             self.refused[name] = _why_missing(name, tree)
         identity = self.identity
-        self.facts = {
+        self.facts |= {
             "model": identity.model or "unknown",
             "chip": identity.soc or "unknown",
             "jetpack": " ".join(part for part in (identity.jetpack, identity.release) if part),

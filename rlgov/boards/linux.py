@@ -129,7 +129,7 @@ class LinuxBoard(SysfsBoard):
             now=now,
         )
         self.rail_roles = {name: "mem" if "dram" in name else "cpu" for name in summed}
-        self.facts = {"cpufreq driver": tree.text(DRIVER).value or "unknown"}
+        self.facts["cpufreq driver"] = tree.text(DRIVER).value or "unknown"
         if clock is None:
             self.refused["cpu"] = "no cpufreq policy can be read"
         else:

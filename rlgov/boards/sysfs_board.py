@@ -47,6 +47,7 @@ class SysfsBoard(Board):
     """
 
     kind = "sysfs"
+    emulated = False
 
     def __init__(
         self,
@@ -66,11 +67,10 @@ class SysfsBoard(Board):
     ) -> None:
         self.name = name
         self.tree = tree
-        self.emulated = str(tree.root) != "/"
         self.rails = tuple(rails)
         self.total_rule = rule_text
         self.rail_roles: Mapping[str, str] = {}
-        self.facts: dict[str, str] = {}
+        self.facts: dict[str, str] = _whose(tree)
         self.refused: dict[str, str] = {}
         self._rule = rule
         self._summed = frozenset(rails if summed is None else summed)
@@ -232,6 +232,11 @@ class SysfsBoard(Board):
             return None  # a sum that lacks a rail is a smaller figure, not an estimate
         parts = {rail.lower(): power_w[rail] for rail in self._summed}
         return total_w(parts, SUM_RULE)
+
+
+def _whose(tree: Tree) -> dict[str, str]:
+    """Says so where the files are not this machine's own."""
+    return {} if str(tree.root) == "/" else {"files below": str(tree.root)}
 
 
 def _fault(clock: ClockKnob, values: Mapping[str, str]) -> str:
