@@ -15,6 +15,7 @@ from rlgov.policies.baselines import FIXED_KEYS
 from rlgov.policies.bayes import BayesSpec
 from rlgov.policies.selector import SelectorSpec
 from tests.cli.probe import Cli
+from tests.policies.make import make_bundle
 
 FIGURES = (
     "saving",
@@ -79,6 +80,21 @@ def test_one_value_of_each_list_key_is_accepted(cli: Cli) -> None:
     assert row["knobs"] == ["gpu"]
     assert row["guard"] is False
     assert row["guard_share"]["mean"] == 0.0
+
+
+@pytest.mark.parametrize("form", ['policy=["{}",max]', "policy=['{}',max]"])
+def test_a_bundle_whose_path_needs_quotes_is_found_in_a_list(cli: Cli, form: str) -> None:
+    make_bundle().save(Path("a=b mesuré/bundle"))
+    result = cli("evaluate", form.format("a=b mesuré/bundle"), "budget=0.1", *QUICK)
+    assert result.code == 0, result.err
+    assert [row["policy"] for row in summary()["rows"]] == ["a=b mesuré/bundle", "max"]
+
+
+def test_a_sweep_ends_in_one_table(cli: Cli) -> None:
+    words = ("policy=max", "budget=0.1", "n_jobs=20", "windows=2", "plots=false")
+    result = cli("evaluate", "-m", *words, "seed=1,2", "out=run")
+    assert result.code == 0, result.err
+    assert "violations" in result.out
 
 
 def test_pictures_come_with_the_figures(cli: Cli) -> None:
