@@ -13,12 +13,13 @@ from rlgov.errors import LeaseError
 log = logging.getLogger(__name__)
 
 
-def repair(folder: LeaseFolder, board: Board | None) -> str | None:
+def repair(folder: LeaseFolder, board: Board | None, *, overwrite: bool = False) -> str | None:
     """Give back what a crashed run left; an earlier boot's lease is put aside unused.
 
     Args:
         folder: The machine's lease folder; nobody may hold the board.
         board: For values that are no files.
+        overwrite: Give back also what somebody else has changed since.
 
     Returns:
         What was done, in words; ``None`` when there was nothing to do.
@@ -33,6 +34,8 @@ def repair(folder: LeaseFolder, board: Board | None) -> str | None:
         aside = folder.archive(record)
         log.warning("the lease of a run before the last boot was put aside: %s", aside)
         return f"the lease was of an earlier boot and was put aside as {aside}; nothing was written"
+    if overwrite:
+        folder.write({**record, "overwrite": True})
     outcome = folder.give_back(record["run_id"], "repair") or Outcome()
     if outcome.failed:
         raise not_returned(outcome)
@@ -56,8 +59,8 @@ def _repair_rest(
     """Give back the values that are no files, through the board."""
     if board is None or board.name != record["board"]:
         raise LeaseError(
-            f"a crashed run left {record['board']} changed; give it back with: "
-            f"rlgov restore board={record['board']}"
+            f"a crashed run left board {record['board']} changed, which cannot be opened here; "
+            "give it back with rlgov restore, where its driver answers"
         )
     with folder.restoring():
         rest = {

@@ -89,11 +89,11 @@ class Watcher:
         record = self._folder.record()
         if record is None or record["returned"] or record["run_id"] != self._run_id:
             return 0
-        return os.spawnv(  # noqa: S606
-            os.P_WAIT,
-            record["python"],
-            [record["python"], "-m", "rlgov", "restore", f"state_dir={self._folder.path}"],
-        )
+        state = self._folder.path
+        where = [f"state_dir={state}", f"out={state / ('restore-' + self._run_id)}"]
+        program = record["python"]
+        words = [program, "-m", "rlgov", "restore", *where]
+        return os.spawnv(os.P_WAIT, program, words)  # noqa: S606
 
 
 def _answer() -> None:

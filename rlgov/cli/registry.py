@@ -14,6 +14,8 @@ COMMANDS: dict[str, str] = {
     "train": "rlgov.cli.train:COMMAND",
     "evaluate": "rlgov.cli.evaluate:COMMAND",
     "boards": "rlgov.cli.boards:COMMAND",
+    "doctor": "rlgov.cli.doctor:COMMAND",
+    "restore": "rlgov.cli.restore:COMMAND",
     "fit": "rlgov.cli.fit:COMMAND",
     "traces import": "rlgov.cli.traces:IMPORT",
     "traces check": "rlgov.cli.traces:CHECK",
