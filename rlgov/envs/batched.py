@@ -24,7 +24,7 @@ DrawPreference = Callable[[int, np.random.Generator], Preference]
 DrawOffered = Callable[[int, np.random.Generator], NDArray[np.bool_]]
 
 
-KEPT_REFERENCES = 8
+KEPT_REFERENCES = 4
 """As-found windows pooled into the reference; older ones give way, since boards drift."""
 
 

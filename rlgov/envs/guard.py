@@ -172,9 +172,7 @@ class RateRule(Rule):
         if not 0 < max_drop <= 1:
             raise ConfigError(f"guard.max_drop={max_drop} must be above 0 and at most 1")
         self._max_drop = max_drop
-        self._levels = {
-            KNOB_NAMES.index(knob.name): np.asarray(knob.allowed_mhz) for knob in knobs
-        }
+        self._levels = {KNOB_NAMES.index(knob.name): np.asarray(knob.allowed_mhz) for knob in knobs}
 
     def rule(
         self, targets_mhz: FloatArray, memory: Memory, preference: Preference

@@ -47,12 +47,14 @@ class Spread:
         work: Log-normal spread of the job's cycles and joules about what was counted.
         warm: Range of the heat at the start: 0 ambient, 1 the steady state as found.
         drop_rail: Chance that a board lacks each rail's reading.
+        drop_loads: Chance that a board lacks every utilisation.
     """
 
     silicon: float = 0.1
     work: float = 0.2
     warm: tuple[float, float] = (0.0, 1.0)
     drop_rail: float = 0.0
+    drop_loads: float = 0.0
 
 
 class SimulatedPlant(Plant):
@@ -100,6 +102,7 @@ class SimulatedPlant(Plant):
         self.state: TwinState
         self.outcome: WindowOutcome
         self._lost: FloatArray
+        self._blind: FloatArray
 
     def reset(self, seed: int | None) -> None:
         """Draw ``n`` new jobs on new silicon; a seed starts the stream of draws anew."""
@@ -116,6 +119,8 @@ class SimulatedPlant(Plant):
         warm = rng.uniform(*self._spread.warm, self.n)
         lost = rng.random((self.n, len(self._rails))) < self._spread.drop_rail
         self._lost = np.where(lost, np.nan, 1.0)
+        blind = rng.random((self.n, 1)) < self._spread.drop_loads
+        self._blind = np.where(blind, np.nan, 1.0)
         seeds = job_seeds(self.n, rng)
         if self._change is not None:
             silicon = self._change.displaced(silicon, seeds)
@@ -148,7 +153,7 @@ class SimulatedPlant(Plant):
             step_time_s=step_time_s,
             step_j=step_time_s * seen.total_w,
             role_w=role_watts(seen.rail_w * self._lost, self._rails, self.spec.rail_roles),
-            utilisation=seen.utilisation,
+            utilisation=seen.utilisation * self._blind,
             clocks_mhz=seen.clocks_mhz,
             temperature_c=seen.temperature_c,
             steps=outcome.steps,

@@ -118,7 +118,7 @@ class Surrogate:
     def prior(self, inputs: Float32Array) -> tuple[Float32Array, Float32Array]:
         """Mean ``[n, k]`` and covariance ``[n, k, k]`` of the latents."""
         k = self.basis.shape[1]
-        x = np.clip((with_logarithms(inputs) - self.shift) / self.scale, -6.0, 6.0)
+        x = prepared(inputs, self.shift, self.scale)
         x = _silu(x @ self.w0.T + self.b0)
         x = _silu(x @ self.w1.T + self.b1)
         out = x @ self.w2.T + self.b2
@@ -136,6 +136,17 @@ def with_logarithms(inputs: Float32Array) -> Float32Array:
     """The inputs and their logarithms, ``[n, 2 d]``: shares near 0 and ratios read alike."""
     logs = np.log(np.maximum(inputs, np.float32(LEAST_SHARE)))
     return np.concatenate([inputs, logs], axis=1)
+
+
+def prepared(inputs: Float32Array, shift: Float32Array, scale: Float32Array) -> Float32Array:
+    """What the prior's network reads, ``[n, 2 d]``: normalised, and 0 where nothing was measured.
+
+    The observation holds exactly 0 for what a board or profile lacks.
+    """
+    x = np.clip((with_logarithms(inputs) - shift) / scale, -6.0, 6.0)
+    lacking = np.tile(inputs == 0.0, (1, 2))
+    filled: Float32Array = np.where(lacking, np.float32(0.0), x).astype(np.float32)
+    return filled
 
 
 def _silu(x: Float32Array) -> Float32Array:
@@ -199,13 +210,14 @@ class Belief:
         return self._features(observation)
 
     def _learn(self, observation: Float32Array) -> None:
-        valid = observation[:, _NAMES["recent0_valid"]] > 0.5
         ran = self._ran(observation)
         self._note_overruled(observation, ran)
         logs = [observation[:, _NAMES[f"recent0_log_{w}"]] / LOG_SCALE for w in ("time", "energy")]
+        # A logarithm of exactly 0 is what the observation holds for a figure that is not known.
+        known = [logs[0] != 0.0, logs[1] != 0.0]
         for which, y in enumerate(logs):
-            self._update(which, ran, y, valid)
-        self._visit(ran, np.stack(logs, axis=1), valid)
+            self._update(which, ran, y, known[which])
+        self._visit(ran, np.stack(logs, axis=1), known[0] | known[1])
 
     def _ran(self, observation: Float32Array) -> NDArray[np.int64]:
         """Index of the setting that the last window really ran at."""
@@ -328,7 +340,9 @@ class Belief:
         energy = observation[:, _NAMES["energy_weight"], None]
         time = 2.0 * observation[:, _NAMES["time_weight"], None]
         cost = energy * log_energy + time * log_time
-        cost += slope * expected_excess(log_time - budget[:, None], error)
+        excess = expected_excess(log_time - budget[:, None], error)
+        timed = observation[:, _NAMES["reference_log_time"], None] != 0.0
+        cost += slope * np.where(timed, excess, np.float32(0.0))  # a budget needs a clock
         capped = observation[:, _NAMES["has_power_cap"]] > 0.5
         if capped.any():
             cap = observation[capped, _NAMES["power_cap"], None]

@@ -21,7 +21,7 @@ from rlgov.envs.observation import observation_names
 from rlgov.envs.simulated import SimulatedPlant
 from rlgov.envs.spaces import ActionGrid
 from rlgov.policies.oracle import landscape
-from rlgov.policies.surrogate import Surrogate, reference_inputs, with_logarithms
+from rlgov.policies.surrogate import Surrogate, prepared, reference_inputs, with_logarithms
 from rlgov.training.config import SurrogateSpec
 
 CLIP = (-0.5, 0.8)
@@ -76,13 +76,14 @@ def fit_surrogate(
     chunks = max(spec.jobs // spec.chunk, 2)
     for i in range(chunks):
         x, logs = next(lessons)
-        inputs.append(with_logarithms(x))
+        inputs.append(x)
         targets.append(space.coordinates(logs))
         progress(0.3 * (i + 1) / chunks)
-    x = np.concatenate(inputs)
+    raw = np.concatenate(inputs)
     z = np.concatenate(targets)
-    shift, scale = x.mean(0), x.std(0) + 1e-3
-    net = _learn_prior((x - shift) / scale, z, spec, seed, progress)
+    wide = with_logarithms(raw)
+    shift, scale = wide.mean(0), wide.std(0) + 1e-3
+    net = _learn_prior(prepared(raw, shift, scale), z, spec, seed, progress)
     return _assemble(space, net, shift, scale, spec)
 
 
@@ -130,7 +131,7 @@ def _residual(left: NDArray[np.float64], near: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _learn_prior(
-    x: NDArray[np.float64],
+    x: NDArray[np.float32],
     z: NDArray[np.float64],
     spec: SurrogateSpec,
     seed: int,
@@ -146,7 +147,7 @@ def _learn_prior(
         nn.SiLU(),
         nn.Linear(wide, k + k * (k + 1) // 2),
     )
-    inputs = torch.as_tensor(np.clip(x, -6.0, 6.0), dtype=torch.float32)
+    inputs = torch.as_tensor(x, dtype=torch.float32)
     targets = torch.as_tensor(z, dtype=torch.float32)
     optimizer = torch.optim.Adam(net.parameters(), lr=spec.learning_rate, weight_decay=1e-5)
     schedule = torch.optim.lr_scheduler.OneCycleLR(

@@ -79,9 +79,18 @@ def test_a_window_that_was_not_metered_changes_nothing() -> None:
     belief = Belief(tiny_surrogate(GRID), GRID)
     belief.begin(1)
     first = belief.features(seen())
-    silent = ran((1, 1, 1), 0.5, 0.5)
+    silent = ran((1, 1, 1), 0.0, 0.0)  # the observation holds 0 for what was not measured
     silent[:, NAMES.index("recent0_valid")] = 0.0
     np.testing.assert_allclose(belief.features(silent), first, atol=1e-5)
+
+
+def test_energy_is_learnt_where_time_is_not_measured_and_no_budget_is_priced() -> None:
+    belief = Belief(tiny_surrogate(GRID), GRID)
+    belief.begin(1)
+    belief.features(seen(budget=0.0))
+    for _ in range(20):
+        found = belief.features(ran((1, 1, 1), 0.0, -0.4))
+    assert [part.argmin() for part in regrets(found)] == [1, 1, 1]
 
 
 def test_knobs_that_are_not_offered_are_never_worth_turning() -> None:
