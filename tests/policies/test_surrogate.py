@@ -89,8 +89,14 @@ def test_energy_is_learnt_where_time_is_not_measured_and_no_budget_is_priced() -
     belief.begin(1)
     belief.features(seen(budget=0.0))
     for _ in range(20):
-        found = belief.features(ran((1, 1, 1), 0.0, -0.4))
-    assert [part.argmin() for part in regrets(found)] == [1, 1, 1]
+        belief.features(ran((1, 1, 1), 0.0, -0.4))
+    log_time, error, log_energy = belief._predict(1)
+    at = np.ravel_multi_index((1, 1, 1), GRID.sizes)
+    assert log_energy[0, at] == pytest.approx(-0.4, abs=0.02)
+    untimed, timed = ran((1, 1, 1), 0.0, -0.4), seen(budget=0.0, reference_log_time=0.5)
+    cost = belief._cost(untimed, log_time, error, log_energy)
+    assert cost[0, at] == pytest.approx(log_energy[0, at], abs=1e-4)
+    assert belief._cost(timed, log_time, error, log_energy)[0, at] > cost[0, at]
 
 
 def test_knobs_that_are_not_offered_are_never_worth_turning() -> None:
