@@ -97,7 +97,7 @@ class BudgetRule(Rule):
     def __init__(
         self,
         n: int,
-        window_margin: float = 0.002,
+        window_margin: float = 0.004,
         sliding_margin: float = 0.004,
         noise: float = 0.005,
         kept: int = 12,
@@ -206,7 +206,7 @@ class GuardSpec:
     """
 
     enabled: bool = True
-    window_margin: float = 0.002
+    window_margin: float = 0.004
     sliding_margin: float = 0.004
     noise: float = 0.005
     max_drop: float = 0.8
