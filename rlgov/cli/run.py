@@ -14,7 +14,8 @@ COMMAND = Command(
     own; it goes on when the governor fails. The first windows run as found: they are the reference.
 
     board=NAME of a twin emulates that board: the job really trains, and the work counted in it
-    drives a model. No clock changes and nothing is metered then.
+    drives a model. No clock changes and nothing is metered then. board=jetson, nvml or linux sets
+    and meters this machine; board=auto finds out which of them it is.
     """,
     examples=(
         ("rlgov run -- python finetune.py", "govern with the packaged policy, at most 5 % slower"),
@@ -39,6 +40,9 @@ COMMAND = Command(
         "policy_args.fixed.gpu_mhz": Key(type=float, above=0.0),
         "policy_args.fixed.cpu_mhz": Key(type=float, above=0.0),
         "policy_args.fixed.emc_mhz": Key(type=float, above=0.0),
+        "board.require": Key(choices=("any", "real")),
+        "board.settle_s": Key(minimum=0.0),
+        "board.period_s": Key(above=0.0),
         "seed": Key(minimum=0),
     },
     job_rule="required",

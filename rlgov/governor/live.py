@@ -138,7 +138,9 @@ class LivePlant(Plant):
         changed = asked != self._setting
         took = self.board.apply(asked) if changed else self._took
         self._setting, self._took = asked, took
-        settling = self._follow(1, self._settle_s) if changed else None
+        # Steps that ended before the change was made are still to come from the job's queue.
+        late_s = max(0.0, self.board.now_s() - self._t_s)
+        settling = self._follow(1, self._settle_s + late_s) if changed else None
         metered = self._follow(self._window.min_steps, self._window.min_seconds)
         complete = self.end is None
         readings = self._readings_of(metered) if metered else []

@@ -7,22 +7,10 @@ import pytest
 from rlgov.boards.base import AS_FOUND, Setting
 from rlgov.boards.jetson import JetsonBoard
 from tests.conformance.board_contract import BoardContract
-from tests.fakes.sysfs_tree import PROFILES, KernelWriter, build, contents
+from tests.fakes.jetsons import make
+from tests.fakes.sysfs_tree import PROFILES, contents
 
 NAMES = sorted(PROFILES)
-
-
-def board_of(root: Path, name: str, writer: KernelWriter | None = None) -> JetsonBoard:
-    """A board of the tree already below ``root``."""
-    return JetsonBoard(
-        root, writer or KernelWriter(root, name), settle_s=0.0, sleep=lambda _s: None
-    )
-
-
-def make(root: Path, name: str) -> tuple[JetsonBoard, KernelWriter]:
-    build(root, name)
-    writer = KernelWriter(root, name)
-    return board_of(root, name, writer), writer
 
 
 class Families(BoardContract):

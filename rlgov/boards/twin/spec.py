@@ -258,6 +258,11 @@ class TwinSpec:
         Raises:
             ConfigError: A key that is missing, unknown or of the wrong kind, by its full path.
         """
+        if "kind" in values:
+            raise ConfigError(
+                f"board={values['kind']} is a real board, and a twin is needed here; "
+                "rlgov boards lists both"
+            )
         spec: TwinSpec = _build(TwinSpec, values, "board")
         return spec
 

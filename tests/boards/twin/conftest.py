@@ -17,7 +17,9 @@ def spec_of(name: str) -> TwinSpec:
 
 
 def board_names() -> list[str]:
-    return sorted(path.stem for path in (CONF / "board").glob("*.yaml") if path.stem != "replay")
+    """Every board that came with rlgov and is a twin; a real one has a ``kind``."""
+    paths = [path for path in (CONF / "board").glob("*.yaml") if path.stem != "replay"]
+    return sorted(p.stem for p in paths if "kind" not in yaml.safe_load(p.read_text()))
 
 
 def loads(n: int, seed: int = 0) -> Load:
