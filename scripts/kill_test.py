@@ -1,6 +1,7 @@
 """Kill the governor, its watcher and its job at random moments; is every file as it was found?
 
-``python scripts/kill_test.py [COUNT] [SEED]`` prints a line a trial that failed and a summary.
+``python scripts/kill_test.py [COUNT] [SEED] [MOUNT]`` prints a line a trial that failed and a
+summary. With MOUNT, a folder where ``rlgov emulate`` serves a board, it is that board.
 Governor and watcher down together are counted apart: a later repair gives the board back.
 """
 
@@ -15,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.fakes.kills import Fate, carry_out, draw
 
 
-def main(count: int = 200, seed: int = 1) -> int:
+def main(count: str = "200", seed: str = "1", mount: str | None = None) -> int:
     fates = []
-    for number, kill in enumerate(draw(count, seed)):
+    for number, kill in enumerate(draw(int(count), int(seed))):
         with tempfile.TemporaryDirectory() as folder:
-            fate = carry_out(kill, Path(folder))
+            fate = carry_out(kill, Path(folder), Path(mount) if mount else None)
         fates.append(fate)
         if not good(fate):
             print(f"{number}: {fate}", flush=True)
@@ -36,4 +37,4 @@ def good(fate: Fate) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main(*sys.argv[1:]))

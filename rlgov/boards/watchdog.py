@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 import rlgov
 from rlgov.boards import process
 from rlgov.boards.leasefile import LeaseFolder
-from rlgov.boards.watcher import BEAT_S, BYE
+from rlgov.boards.watcher import BEAT_S, BYE, IGNORED
 from rlgov.errors import LeaseError
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,8 @@ class Watchdog:
         root = str(Path(rlgov.__file__).parent.parent)
         pid = os.getpid()
         words = [str(self._folder.path), self._run_id, str(pid), process.start_time(pid)]
+        # Held back until the watcher ignores them, so that none can end it while it starts.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
         try:
             watcher = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-I", "-S", "-c", _BOOT, root, *words],
@@ -89,6 +92,8 @@ class Watchdog:
                 f"the watcher that gives the board back cannot be started: {error}; "
                 "no clock was changed"
             ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for pipe in (watcher.stdin, watcher.stdout):
             os.set_blocking(_number(pipe), False)
         self._heard_s = time.monotonic()

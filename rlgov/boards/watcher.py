@@ -29,6 +29,9 @@ STOPPED_S = 0.5
 BYE = b"q"
 """Sent in place of a heartbeat by a governor that has given the board back itself."""
 
+IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
+"""Meant for the governor: a terminal or service manager sends them to the watcher as well."""
+
 _RETRIES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Pauses between tries to write what the kernel refused."""
 
@@ -105,8 +108,9 @@ def _answer() -> None:
 
 def main(arguments: list[str]) -> int:
     """Run with ``FOLDER RUN_ID PID START``; standard input and output are the two pipes."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)  # the governor held them back for us
     os.set_blocking(1, False)
     _spare_from_oom()
     folder, run_id, pid, start = arguments

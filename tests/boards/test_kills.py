@@ -35,7 +35,8 @@ def test_the_watcher_is_small_and_knows_no_numpy(tmp_path: Path) -> None:
     root, state, run = make_tree(tmp_path / "root"), tmp_path / "state", tmp_path / "run"
     run.mkdir()
     before = contents(root)
-    command = [sys.executable, "-m", "tests.fakes.governed", str(root), str(state), str(run), "1"]
+    words = [str(root), str(state), str(run), "1", "tree"]
+    command = [sys.executable, "-m", "tests.fakes.governed", *words]
     governor = subprocess.Popen(command, cwd=REPO)
     try:
         while "watcher" not in _family(governor.pid) or contents(root) == before:

@@ -1,6 +1,6 @@
 """A governor as small as can be: holds the lease, changes clocks at random, ends with its job.
 
-``python -m tests.fakes.governed ROOT STATE RUN SEED``
+``python -m tests.fakes.governed ROOT STATE RUN SEED KIND`` with ``tree`` or ``jetson`` as KIND.
 """
 
 from __future__ import annotations
@@ -11,23 +11,31 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rlgov.boards.base import Setting
+from rlgov.boards.base import Board, Setting
 from rlgov.boards.lease import Lease
 from rlgov.cli.main import terminate
-from tests.fakes.tree_board import TABLES, TreeBoard
+from tests.fakes.tree_board import TreeBoard
 
 JOB = "import signal; signal.pause()"
 
 
-def main(root: str, state: str, run: str, seed: str) -> None:
+def open_board(kind: str, root: Path) -> Board:
+    if kind == "tree":
+        return TreeBoard(root)
+    from rlgov.boards.jetson import JetsonBoard
+
+    return JetsonBoard(root, settle_s=0.0)
+
+
+def main(root: str, state: str, run: str, seed: str, kind: str) -> None:
     signal.signal(signal.SIGTERM, terminate)
     rng = random.Random(int(seed))
-    board = TreeBoard(Path(root))
+    board = open_board(kind, Path(root))
     job = subprocess.Popen([sys.executable, "-I", "-S", "-c", JOB])
     try:
         with Lease(board, Path(run), state_dir=Path(state)):
             while job.poll() is None:
-                board.apply(Setting(**{n: rng.choice(t) for n, t in TABLES.items()}))
+                board.apply(Setting(**{k.name: rng.choice(k.allowed_mhz) for k in board.knobs}))
                 try:
                     job.wait(0.003)
                 except subprocess.TimeoutExpired:

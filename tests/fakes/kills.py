@@ -83,12 +83,12 @@ def draw(count: int, seed: int) -> list[Kill]:
     ]
 
 
-def carry_out(kill: Kill, base: Path) -> Fate:
-    """One trial in an empty folder."""
-    root, state, run = make_tree(base / "root"), base / "state", base / "run"
+def carry_out(kill: Kill, base: Path, mount: Path | None = None) -> Fate:
+    """One trial in an empty folder: on a plain tree, or on a mount of ``rlgov emulate``."""
+    root, state, run = mount or make_tree(base / "root"), base / "state", base / "run"
     run.mkdir()
-    before = contents(root)
-    words = [str(root), str(state), str(run), str(kill.seed)]
+    before = settable(root)
+    words = [str(root), str(state), str(run), str(kill.seed), "jetson" if mount else "tree"]
     command = [sys.executable, "-m", "tests.fakes.governed", *words]
     with (base / "log").open("wb") as log:
         governor = subprocess.Popen(command, cwd=REPO, stderr=log, start_new_session=True)
@@ -108,11 +108,25 @@ def carry_out(kill: Kill, base: Path) -> Fate:
             back_s = None if again_s is None else max(back_s, again_s)
         _end(family)
         repair(LeaseFolder(state), None)
-        return Fate(kill, back_s, contents(root) == before)
+        return Fate(kill, back_s, settable(root) == before)
     finally:
         _end(family)
         _send(governor.pid, "KILL")
         governor.wait()
+
+
+def settable(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and mode of every file below ``root`` that can be set; a mount's others move."""
+    if not (root / "rlgov").is_dir():
+        return contents(root)
+    found = {}
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder) / name for name in names):
+            mode = path.stat().st_mode
+            # The memory's rate takes a value and moves by itself all the same.
+            if mode & 0o222 and path.name != "rate":
+                found[str(path)] = (path.read_bytes(), mode)
+    return found
 
 
 def _family(governor: int) -> dict[str, int]:
@@ -172,7 +186,7 @@ def _send(pid: int | None, name: str) -> None:
 def _time_until(root: Path, before: dict[str, tuple[bytes, int]]) -> float | None:
     start_s = time.monotonic()
     while time.monotonic() - start_s < LIMIT_S:
-        if contents(root) == before and _stays(root, before):
+        if settable(root) == before and _stays(root, before):
             return time.monotonic() - start_s
         time.sleep(0.01)
     return None
@@ -181,7 +195,7 @@ def _time_until(root: Path, before: dict[str, tuple[bytes, int]]) -> float | Non
 def _stays(root: Path, before: dict[str, tuple[bytes, int]]) -> bool:
     """A governor that still turns knobs passes through the as-found values too."""
     time.sleep(0.05)
-    return contents(root) == before
+    return settable(root) == before
 
 
 def _end(family: dict[str, int]) -> None:
