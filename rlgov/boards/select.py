@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlgov.boards.jetson import JetsonBoard
 from rlgov.boards.jetson_gpu import find_gpu
+from rlgov.boards.jtop_source import JtopSource
 from rlgov.boards.linux import LinuxBoard
 from rlgov.boards.nvml import NvmlBoard, all_devices, installed_nvml
 from rlgov.boards.nvml_device import NvmlLoad
+from rlgov.boards.sensors import Sensor
 from rlgov.boards.sysfs import Tree
 from rlgov.boards.sysfs_board import SysfsBoard
 from rlgov.errors import BoardError, ConfigError, NotSupportedError
@@ -35,6 +37,7 @@ class BoardSpec:
         root: Where the kernel's files are: ``/``, or a folder that stands for it.
         settle_s: Seconds between a write and reading back.
         period_s: Seconds between readings.
+        jtop: On a Jetson, fill in what no file tells from jtop's service.
     """
 
     kind: str
@@ -43,6 +46,7 @@ class BoardSpec:
     root: str = "/"
     settle_s: float = 0.1
     period_s: float = 0.1
+    jtop: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in (*KINDS, "auto"):
@@ -80,10 +84,24 @@ def open_board(spec: BoardSpec) -> RealBoard:
     """
     root = Path(spec.root)
     if spec.kind == "jetson":
-        return JetsonBoard(root, more=_load_by_nvml(root), settle_s=spec.settle_s)
+        return _jetson(root, spec)
     if spec.kind == "nvml":
         return NvmlBoard(settle_s=spec.settle_s)
     return LinuxBoard(root, settle_s=spec.settle_s)
+
+
+def _jetson(root: Path, spec: BoardSpec) -> JetsonBoard:
+    more: list[Sensor] = [*_load_by_nvml(root)]
+    if not spec.jtop:
+        return JetsonBoard(root, more=more, settle_s=spec.settle_s)
+    source = JtopSource()
+    try:
+        board = JetsonBoard(root, more=[*more, source], settle_s=spec.settle_s)
+    except NotSupportedError:
+        source.close()
+        raise
+    board.closers.append(source.close)
+    return board
 
 
 def _load_by_nvml(root: Path) -> list[NvmlLoad]:
@@ -122,9 +140,8 @@ def select(spec: BoardSpec, opener: Opener = open_board) -> Choice:
 
 def _try(spec: BoardSpec, kind: str, opener: Opener, tried: dict[str, str]) -> RealBoard | None:
     """The board of that kind if it has a knob; else what was found goes to ``tried``."""
-    wanted = BoardSpec(kind, spec.require, spec.fallback, spec.root, spec.settle_s, spec.period_s)
     try:
-        board = opener(wanted)
+        board = opener(replace(spec, kind=kind))
     except NotSupportedError as error:
         tried[kind] = str(error)
         return None

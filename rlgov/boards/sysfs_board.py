@@ -30,6 +30,7 @@ class SysfsBoard(Board):
         rail_roles: Rail -> what it mostly feeds (``gpu``, ``cpu``, ``mem``, ``sys``).
         refused: Knob -> why it cannot be set.
         facts: What the board is, for people: model, release, where tables come from.
+        closers: Called once by `close`, for sensors that hold something open.
 
     Args:
         name: See `Board`.
@@ -72,6 +73,7 @@ class SysfsBoard(Board):
         self.rail_roles: Mapping[str, str] = {}
         self.facts: dict[str, str] = _whose(tree)
         self.refused: dict[str, str] = {}
+        self.closers: list[Callable[[], None]] = []
         self._rule = rule
         self._summed = frozenset(rails if summed is None else summed)
         self._sensors = tuple(sensors)
@@ -159,6 +161,11 @@ class SysfsBoard(Board):
         self._put_back(state.values, "given back")
         self._setting = Setting()
         self._look()
+
+    def close(self) -> None:
+        """Let go of what sensors hold; never changes a clock."""
+        while self.closers:
+            self.closers.pop()()
 
     def _usable(self, clock: ClockKnob) -> bool:
         if not clock.levels_mhz():

@@ -15,6 +15,8 @@ from tests.fakes.sysfs_tree import DEVFREQ, EMC, HWMON, PROFILES, build, get, pu
 TOTALS = {
     "nano-jp4": ("POM_5V_IN", 2.480),
     "xavier-agx-jp4": ("sum_of_rails", 1.0 + 0.312 + 0.936 + 0.624 + 1.480),
+    "tx2-jp4": ("VDD_IN", 2.0),
+    "xavier-nx-jp5": ("VDD_IN", 5.016 * 0.856),
     "agx-orin-jp5-13": ("sum_of_rails", 14.5728),
     "agx-orin-jp5-11": ("sum_of_rails", 14.5728),
     "agx-orin-jp6": ("sum_of_rails", 14.5728),

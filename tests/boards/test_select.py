@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sys
+import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -8,8 +11,10 @@ from rlgov.boards.jetson import JetsonBoard
 from rlgov.boards.linux import LinuxBoard
 from rlgov.boards.nvml import NvmlBoard
 from rlgov.boards.nvml_device import NvmlDevice, NvmlLoad
-from rlgov.boards.select import BoardSpec, Opener, RealBoard, select
+from rlgov.boards.select import BoardSpec, Opener, RealBoard, open_board, select
 from rlgov.errors import BoardError, ConfigError, NotSupportedError
+from tests.fakes.jtop import Service
+from tests.fakes.jtop import sample as jtop_sample
 from tests.fakes.linux_tree import host
 from tests.fakes.pynvml import Gpu, PyNvml
 from tests.fakes.sysfs_tree import KernelWriter, build
@@ -77,6 +82,22 @@ def test_thors_load_comes_from_nvml(tmp_path: Path) -> None:
     reading = board.read()
     assert reading.utilisation["gpu"] == pytest.approx(0.97)
     assert "gpu load" not in reading.missing
+
+
+def test_jtop_is_asked_for_by_name_and_let_go_with_the_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path, "thor-jp7")
+    fake = ModuleType("jtop")
+    service = Service([jtop_sample()])
+    monkeypatch.setattr(fake, "jtop", service, raising=False)
+    monkeypatch.setitem(sys.modules, "jtop", fake)
+    board = open_board(BoardSpec("jetson", root=str(tmp_path), settle_s=0.0, jtop=True))
+    threads = [t for t in threading.enumerate() if t.name == "rlgov-jtop"]
+    assert len(threads) == 1
+    board.close()
+    threads[0].join(30.0)
+    assert not threads[0].is_alive()
 
 
 def test_nothing_to_set_says_why_of_every_kind(tmp_path: Path) -> None:

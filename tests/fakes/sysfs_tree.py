@@ -29,6 +29,11 @@ XAVIER = [
     114750000, 216750000, 318750000, 420750000, 522750000, 624750000, 675750000, 828750000,
     905250000, 1032750000, 1198500000, 1236750000, 1338750000, 1377000000,
 ]  # fmt: skip
+XAVIER_NX = [
+    114750000, 204000000, 306000000, 408000000, 510000000, 599250000, 701250000, 752250000,
+    803250000, 854250000, 905250000, 956250000, 1007250000, 1058250000, 1109250000,
+]  # fmt: skip
+TX2 = [114750000, 318750000, 624750000, 905250000, 1134750000, 1300500000]
 ORIN_13 = [
     114750000, 216750000, 318750000, 420750000, 522750000, 624750000, 726750000, 828750000,
     930750000, 1032750000, 1134750000, 1236750000, 1300500000,
@@ -150,6 +155,35 @@ PROFILES = {
             (("CV", 0), ("VDDRQ", 624), ("SYS5V", 1480)),
         ),
         cpu_floor=1190400,
+    ),
+    "tx2-jp4": Profile(
+        model="quill",
+        soc="tegra186",
+        release="# R32 (release), REVISION: 7.1\n",
+        gpu="/sys/devices/17000000.gp10b/devfreq/17000000.gp10b",
+        gpu_hz=TX2,
+        policies=(0, 1),
+        cpu_khz=[345600, 1113600, 1574400, 2035200],
+        emc="bpmp_old",
+        emc_hz=[204000000, 1331200000, 1866000000],
+        strict=True,
+        rails=(
+            (("VDD_SYS_GPU", 152), ("VDD_SYS_SOC", 456), ("VDD_4V0_WIFI", 19)),
+            (("VDD_IN", 2000), ("VDD_SYS_CPU", 304), ("VDD_SYS_DDR", 290)),
+        ),
+    ),
+    "xavier-nx-jp5": Profile(
+        model="NVIDIA Jetson Xavier NX Developer Kit",
+        soc="tegra194",
+        release="# R35 (release), REVISION: 3.1\n",
+        gpu="/sys/devices/17000000.gv11b/devfreq/17000000.gv11b",
+        gpu_hz=XAVIER_NX,
+        policies=(0, 2, 4),
+        cpu_khz=[115200, 1190400, 1420800, 1907200],
+        emc="bpmp_old",
+        emc_hz=EMC_XAVIER[:-1],
+        strict=False,
+        rails=((("VDD_IN", 5016, 856), ("VDD_CPU_GPU_CV", 5016, 120), ("VDD_SOC", 5016, 200)),),
     ),
     "agx-orin-jp5-13": _orin("# R35 (release), REVISION: 1.0\n", JP5_GPU, ORIN_13, "bpmp_old"),
     "agx-orin-jp5-11": _orin("# R35 (release), REVISION: 4.1\n", JP5_GPU, ORIN_11, "bpmp_old"),
