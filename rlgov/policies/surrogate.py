@@ -32,6 +32,8 @@ REGRET_CAP = 0.2
 """Regrets beyond this share of the reference's energy all look alike."""
 UNREACHABLE = np.float32(50.0)
 LEAST_SHARE = 0.01
+FULL_SLACK_BUDGET = 0.05
+"""Budget from which the whole slack is granted; smaller ones get their share of it."""
 VISITED = 12
 """Settings whose own windows are averaged apart from the linear space."""
 EXTRAS = ("best_time_margin", "best_time_error", "best_energy", "best_visits", "as_found_regret")
@@ -336,7 +338,8 @@ class Belief:
     ) -> Float32Array:
         """Expected cost of every setting: the objective, and the price of breaking a limit."""
         slope, slack = self.surrogate.price
-        budget = np.log1p(observation[:, _NAMES["budget"]]) + slack
+        allowed = observation[:, _NAMES["budget"]]
+        budget = np.log1p(allowed) + slack * np.minimum(allowed / FULL_SLACK_BUDGET, 1.0)
         energy = observation[:, _NAMES["energy_weight"], None]
         time = 2.0 * observation[:, _NAMES["time_weight"], None]
         cost = energy * log_energy + time * log_time
