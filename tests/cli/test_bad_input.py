@@ -19,7 +19,7 @@ BAD = [
     (["hydra.run.dir=x"], "out=DIR"),
     (["hydra/launcher=joblib"], "sequential"),
     (["bord=alpha"], "did you mean 'board'"),
-    (["board=gamma"], "board is one of alpha, beta"),
+    (["board=gamma"], "board is one of alpha, "),
     (["board=alpah"], "did you mean alpha?"),
     (["board=[alpha,beta]"], "takes one name"),
     (["board=null"], "cannot be null"),
