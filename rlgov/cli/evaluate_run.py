@@ -16,7 +16,7 @@ from rlgov.cli.progress import WindowBar
 from rlgov.cli.text import table
 from rlgov.errors import ConfigError
 from rlgov.policies.base import Policy
-from rlgov.policies.evaluate import Evaluation, Trial, catches_up
+from rlgov.policies.evaluate import Evaluation, Trial, catches_up, evaluate_policy
 from rlgov.policies.registry import make_policy
 from rlgov.reports.evaluation_plots import plot_evaluation
 
@@ -92,7 +92,7 @@ def _evaluate(
         done = []
         for policy in group:
             bar.describe(f"budget {trial.budget:g}: {policy.name}")
-            done.append(trial.evaluate(policy))
+            done.append(evaluate_policy(trial, policy))
         results.append(done)
     return results
 

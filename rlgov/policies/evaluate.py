@@ -7,10 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from rlgov.policies.base import Policy
-from rlgov.policies.evaluation import VIOLATION_SLACK, Evaluation, Track
+from rlgov.policies.evaluation import VIOLATION_SLACK, Evaluation, evaluate_policy
+from rlgov.policies.track import Track
 from rlgov.policies.trial import Trial
 
-__all__ = ["VIOLATION_SLACK", "Evaluation", "Track", "Trial", "catches_up", "evaluate"]
+__all__ = [
+    "VIOLATION_SLACK",
+    "Evaluation",
+    "Track",
+    "Trial",
+    "catches_up",
+    "evaluate",
+    "evaluate_policy",
+]
 
 TAIL = 5
 """Windows that must be left for a policy to count as having caught up."""
@@ -18,7 +27,7 @@ TAIL = 5
 
 def evaluate(policies: Sequence[Policy], trials: Sequence[Trial]) -> list[Evaluation]:
     """Every policy in every trial."""
-    return [trial.evaluate(policy) for trial in trials for policy in policies]
+    return [evaluate_policy(trial, policy) for trial in trials for policy in policies]
 
 
 def catches_up(one: Evaluation, other: Evaluation) -> int | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rlgov.policies.base import Policy
 from rlgov.policies.figures import NOTHING, Figure, figure, ratio_figure
+from rlgov.policies.track import Track
+from rlgov.policies.trial import Trial
 from rlgov.work import FloatArray
-
-if TYPE_CHECKING:
-    from rlgov.policies.trial import Trial
 
 VIOLATION_SLACK = 0.005
 """Share of the allowed time by which a window may exceed it without being a violation."""
@@ -19,34 +19,6 @@ CLOSE = 0.02
 """Gap within which a policy counts as having arrived."""
 WORTHWHILE = 0.01
 """Oracle's saving below which a job has no share captured of its own."""
-
-
-@dataclass(frozen=True)
-class Track:
-    """The truth about a run, window by window.
-
-    Attributes:
-        step_j: Joules a step, changes of clock included, ``[windows, n]``.
-        step_s: Seconds a step, ``[windows, n]``.
-        steps: Steps, ``[windows, n]``.
-        guarded: 1 where the guard acted, ``[windows, n]``.
-        targets_mhz: Settings, ``[windows, n, 3]``.
-    """
-
-    step_j: FloatArray
-    step_s: FloatArray
-    steps: FloatArray
-    guarded: FloatArray
-    targets_mhz: FloatArray
-
-    def j_per_step(self, first: int = 0) -> FloatArray:
-        """Joules over steps from window ``first`` on, ``[n]``."""
-        return _pooled(self.step_j[first:], self.steps[first:])
-
-    @property
-    def s_per_step(self) -> FloatArray:
-        """Seconds over steps, ``[n]``."""
-        return _pooled(self.step_s, self.steps)
 
 
 @dataclass(frozen=True)
@@ -160,6 +132,6 @@ def _saving(track: Track, reference: Track) -> FloatArray:
     return saving
 
 
-def _pooled(values: FloatArray, steps: FloatArray) -> FloatArray:
-    pooled: FloatArray = (values * steps).sum(0) / steps.sum(0)
-    return pooled
+def evaluate_policy(trial: Trial, policy: Policy) -> Evaluation:
+    """One policy against the truth."""
+    return Evaluation(policy.name, trial, trial.run(policy))

@@ -18,8 +18,8 @@ from rlgov.envs.spaces import ActionGrid
 from rlgov.errors import ConfigError, JobError
 from rlgov.policies.base import Policy, PolicyContext
 from rlgov.policies.baselines import OraclePolicy, as_found
-from rlgov.policies.evaluation import Evaluation, Track
 from rlgov.policies.oracle import Landscape, landscape
+from rlgov.policies.track import Track
 from rlgov.policies.truth import TruePlant, confined, is_timed, truth_of
 from rlgov.reward import Preference, RewardSpec
 from rlgov.work import FloatArray
@@ -74,10 +74,6 @@ class Trial:
     def run(self, policy: Policy) -> Track:
         """One policy through all windows, with the guard."""
         return self._run(policy, self.guard)
-
-    def evaluate(self, policy: Policy) -> Evaluation:
-        """One policy against the truth."""
-        return Evaluation(policy.name, self, self.run(policy))
 
     @cached_property
     def as_found(self) -> Track:

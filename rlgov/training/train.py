@@ -26,7 +26,7 @@ from rlgov.envs.simulated import DrawJobs, SimulatedPlant
 from rlgov.envs.spaces import ActionGrid
 from rlgov.errors import RlgovError
 from rlgov.policies.bundle import Bundle, BundlePolicy
-from rlgov.policies.evaluate import Evaluation, Trial
+from rlgov.policies.evaluate import Evaluation, Trial, evaluate_policy
 from rlgov.policies.surrogate import Belief
 from rlgov.training.callback import RolloutCallback
 from rlgov.training.config import PpoSpec, TrainConfig, level_limits
@@ -181,7 +181,7 @@ class _Run:
         layers = actor_layers(self._model)
         bundle = self._bundle(layers, [])
         policy = BundlePolicy(bundle, self._plant.knobs)
-        results = [trial.evaluate(policy) for trial in self._trials]
+        results = [evaluate_policy(trial, policy) for trial in self._trials]
         score = score_of(results)
         self._model.logger.record("validation/score", score)
         for result in results:

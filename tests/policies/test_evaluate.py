@@ -7,7 +7,7 @@ import pytest
 
 from rlgov.envs.guard import GuardSpec
 from rlgov.policies import load_policy
-from rlgov.policies.evaluate import Evaluation, Trial, evaluate
+from rlgov.policies.evaluate import Evaluation, Trial, evaluate, evaluate_policy
 from rlgov.policies.figures import figure, ratio_figure
 from tests.envs.world import make_plant
 
@@ -20,7 +20,7 @@ def trial(n: int = 6, budget: float = 0.1, guard: GuardSpec = OFF) -> Trial:
 
 def run(name: str, at: Trial) -> Evaluation:
     context = at.context()
-    return at.evaluate(load_policy(name, context.knobs, best=context.best))
+    return evaluate_policy(at, load_policy(name, context.knobs, best=context.best))
 
 
 def test_as_found_saves_nothing_and_breaks_nothing() -> None:

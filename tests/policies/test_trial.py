@@ -13,7 +13,7 @@ from rlgov.envs.replayed import ReplayPlant
 from rlgov.envs.simulated import SimulatedPlant, Spread, WindowSpec
 from rlgov.errors import ConfigError
 from rlgov.policies.base import Observation, Policy
-from rlgov.policies.evaluate import Evaluation, Track, Trial, catches_up
+from rlgov.policies.evaluate import Evaluation, Track, Trial, catches_up, evaluate_policy
 from rlgov.policies.registry import POLICIES, make_policy
 from rlgov.policies.scenario import Scenario
 from rlgov.work import FloatArray
@@ -23,7 +23,7 @@ OFF = GuardSpec(enabled=False)
 
 
 def run(name: str, trial: Trial) -> Evaluation:
-    return trial.evaluate(make_policy(name, trial.context()))
+    return evaluate_policy(trial, make_policy(name, trial.context()))
 
 
 def changing(change: Change, n: int = 5) -> SimulatedPlant:
@@ -69,7 +69,7 @@ def test_a_budget_changed_midway_reaches_policy_oracle_and_violations() -> None:
         lambda: make_plant(5), budget=0.5, windows=6, guard=OFF, budgets=[(2, 0.0), (4, 0.1)]
     )
     policy = Wanting()
-    trial.evaluate(policy)
+    evaluate_policy(trial, policy)
     assert policy.told == [0.5, 0.5, 0.0, 0.0, 0.1, 0.1]
     assert trial.budget_by_window.tolist() == policy.told
     result = run("oracle", trial)
@@ -171,7 +171,7 @@ def test_a_profile_without_times_has_no_slowdown_and_no_violations() -> None:
     assert row["violations"]["mean"] is None
     assert run("util30", trial).row()["saving"]["mean"] > 0.0
     policy = Wanting()
-    trial.evaluate(policy)
+    evaluate_policy(trial, policy)
     assert set(policy.told) == {1.0}
 
 
