@@ -11,11 +11,14 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from rlgov.boards.leasefile import LOCK_FILE, LeaseFolder, default_state_dir
+from rlgov.boards.lock import OwnerLock
+from rlgov.boards.repair import repair
 from rlgov.boards.select import BoardSpec, Choice, RealBoard, refusals, select
 from rlgov.boards.twin import TwinSpec
 from rlgov.boards.twin.board import TwinBoard
 from rlgov.cli.confdir import ConfPath
-from rlgov.errors import BoardError, ConfigError
+from rlgov.errors import BoardError, ConfigError, LeaseError
 
 MONITOR = "as_found"
 """The policy that changes nothing, for boards that can only be watched."""
@@ -34,6 +37,7 @@ def choose_board(
     if "kind" not in values:
         return TwinBoard(TwinSpec.from_dict(values), seed=config["seed"])
     spec = real_spec(values)
+    give_back_first(console)
     choice = select(spec)
     if choice.board is None:
         console.print(_notice(choice, spec))
@@ -41,6 +45,27 @@ def choose_board(
     console.print(Text(f"rlgov: {choice.why}"))
     check_able(choice.board, str(config["policy"]))
     return choice.board
+
+
+def give_back_first(console: Console) -> None:
+    """Give back what a crashed run left, before its clocks are taken for the board's limits.
+
+    What cannot be done here, or belongs to a governor that lives, is left to the lease, which
+    refuses in words.
+    """
+    folder = LeaseFolder(default_state_dir())
+    lock = OwnerLock(folder.path / LOCK_FILE)
+    if not folder.path.is_dir():
+        return
+    try:
+        lock.acquire()
+        text = repair(folder, None)
+    except (LeaseError, OSError):
+        return
+    finally:
+        lock.release()
+    if text is not None:
+        console.print(Text(f"rlgov: {text}"))
 
 
 def real_spec(values: dict[str, Any]) -> BoardSpec:

@@ -7,8 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from rlgov.cli.run_board import check_able, real_spec
+from rlgov.boards.base import Setting
+from rlgov.boards.jetson import JetsonBoard
+from rlgov.boards.lease import Lease
+from rlgov.boards.leasefile import LeaseFolder
+from rlgov.cli.run_board import check_able, choose_board, real_spec
 from rlgov.errors import BoardError, ConfigError
 from tests.cli.conftest import Cli
 from tests.cli.test_run import TINY, govern
@@ -16,6 +21,40 @@ from tests.fakes.jetsons import board_of
 from tests.fakes.sysfs_tree import HWMON, KernelWriter, build, contents
 
 QUICK = ("debug=quick", "settle_s=0", "audit_share=0.2")
+
+
+@pytest.fixture(autouse=True)
+def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lease folder of the test's own."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("RLGOV_STATE_DIR", str(folder))
+    return folder
+
+
+def test_a_crashed_runs_clocks_are_not_taken_for_the_boards_limits(
+    tmp_path: Path, state_dir: Path
+) -> None:
+    root = build(tmp_path / "tree", "agx-orin-jp6")
+    before = contents(root)
+    board = JetsonBoard(root, settle_s=0.0)
+    folder = LeaseFolder(state_dir)
+    (tmp_path / "first").mkdir()
+    with Lease(board, tmp_path / "first", state_dir=state_dir):
+        board.apply(Setting(gpu=306.0, cpu=115.2))
+        record = folder.record()
+        assert record is not None
+        journal = folder.journal(record["run_id"])
+        wreck, notes = contents(root), journal.read_bytes()
+    # As after a power cut of governor and watcher together, minus the reboot.
+    for name, data in wreck.items():
+        (root / name).write_bytes(data)
+    folder.write(record)
+    journal.write_bytes(notes)
+    assert contents(root) != before
+    config = {"board": {"kind": "jetson", "root": str(root)}, "policy": "random", "seed": 1}
+    found = choose_board(config, (), Console(quiet=True))
+    assert [knob.ceiling_mhz for knob in found.knobs[:2]] == [1300.5, 2201.6]
+    assert contents(root) == before
 
 
 @pytest.mark.parametrize("name", ["nano-jp4", "agx-orin-jp6", "thor-jp7"])
