@@ -76,6 +76,7 @@ class Command:
         keys: Checks by key, see `Key`.
         files: Name of its positional files in the help (``FILE...``); empty when it takes none.
         files_rule: Whether positional files are required.
+        files_exist: Whether they must be there; false where they are names of something else.
         job_rule: Whether a user's command after ``--`` is taken.
         flags: Options that stand for a key: ``--json`` for ``json=true``; with a ``=`` at the end
             (``mount=``) the option takes a value.
@@ -92,6 +93,7 @@ class Command:
     keys: Mapping[str, Key] = field(default_factory=dict)
     files: str = ""
     files_rule: Rule = "none"
+    files_exist: bool = True
     job_rule: Rule = "none"
     flags: Mapping[str, str] = field(default_factory=dict)
     sweep_columns: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "boards": "rlgov.cli.boards:COMMAND",
     "doctor": "rlgov.cli.doctor:COMMAND",
     "restore": "rlgov.cli.restore:COMMAND",
+    "emulate": "rlgov.cli.emulate:COMMAND",
     "fit": "rlgov.cli.fit:COMMAND",
     "traces import": "rlgov.cli.traces:IMPORT",
     "traces check": "rlgov.cli.traces:CHECK",
