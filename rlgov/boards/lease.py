@@ -39,7 +39,7 @@ from rlgov.boards.repair import not_returned, repair
 from rlgov.boards.watchdog import Watchdog
 from rlgov.files import write_json_atomic
 
-__all__ = ["LEASE_FILE", "Lease"]
+__all__ = ["LEASE_FILE", "Lease", "refuse_if_held"]
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Lease:
             LeaseError: Another governor holds the board, a crashed run's clocks cannot be given
                 back, or nothing can be saved. No clock was changed then.
         """
-        if not self._outlives_us:
+        if not outlives_us(self._board):
             self._state = self._board.capture()
             write_json_atomic(self._path, self._new_record())
             return self
@@ -121,7 +121,7 @@ class Lease:
         if self._state is None:
             return
         state, self._state = self._state, None
-        if not self._outlives_us:
+        if not outlives_us(self._board):
             self._board.restore(state)
         else:
             self._give_back_real(state)
@@ -130,11 +130,6 @@ class Lease:
         except OSError as error:
             # The board is back as it was; restoring the same values again would change nothing.
             log.warning("the board was given back, which could not be recorded: %s", error)
-
-    @property
-    def _outlives_us(self) -> bool:
-        """Whether the clocks stay as they are when this process dies."""
-        return isinstance(self._board, OnFiles) or not self._board.emulated
 
     def _take(self) -> None:
         repair(self._folder, self._board)
@@ -229,3 +224,25 @@ class Lease:
                 self._folder.mark_returned(self._record, "governor", Outcome())
         self._state = None
         self._let_go(returned=True)
+
+
+def refuse_if_held(board: Board, state_dir: Path | None = None) -> None:
+    """Ask before a job is started for it whether another governor holds the board.
+
+    Raises:
+        LeaseError: It does; nothing was changed.
+    """
+    folder = LeaseFolder(state_dir or default_state_dir())
+    if not outlives_us(board) or not folder.path.is_dir():
+        return
+    lock = OwnerLock(folder.path / LOCK_FILE)
+    try:
+        lock.acquire()
+    except OSError as error:
+        raise folder.unwritable(error) from error
+    lock.release()
+
+
+def outlives_us(board: Board) -> bool:
+    """Whether the board's clocks stay as they are when this process dies."""
+    return isinstance(board, OnFiles) or not board.emulated

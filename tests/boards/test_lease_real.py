@@ -12,7 +12,7 @@ import pytest
 
 from rlgov.boards import leasefile, process
 from rlgov.boards.base import Setting
-from rlgov.boards.lease import Lease
+from rlgov.boards.lease import Lease, refuse_if_held
 from rlgov.boards.leasefile import LeaseFolder, default_state_dir
 from rlgov.boards.repair import repair
 from rlgov.errors import LeaseError
@@ -93,6 +93,16 @@ def test_a_second_governor_is_refused_while_the_first_lives(place):
     assert caught.value.exit_code == 4
     with second:
         pass  # the lock is free again
+
+
+def test_a_held_board_is_refused_before_a_job_is_started(place):
+    board, lease = place.lease()
+    refuse_if_held(board, place.state)  # no lease was ever taken here
+    with lease, pytest.raises(LeaseError, match="held by another governor"):
+        refuse_if_held(board, place.state)
+    refuse_if_held(board, place.state)
+    with lease:
+        pass  # asking has left nothing behind
 
 
 DEAD = 2**22 + 1  # above the kernel's largest process id
