@@ -42,7 +42,8 @@ def choose_board(
     if choice.board is None:
         console.print(_notice(choice, spec))
         return TwinBoard(_twin(spec.fallback, overlays), seed=config["seed"])
-    console.print(Text(f"rlgov: {choice.why}"))
+    if choice.tried:
+        console.print(Text(f"rlgov: {choice.why}"))
     check_able(choice.board, str(config["policy"]))
     return choice.board
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from rlgov.boards.base import Board
 from rlgov.boards.sampler import Sampler
 from rlgov.boards.select import RealBoard
 from rlgov.boards.twin import Load
@@ -125,7 +124,7 @@ def _session_spec(config: dict[str, Any]) -> SessionSpec:
 
 
 def _opening(config: dict[str, Any], board: TwinBoard | RealBoard, policy: Policy) -> str:
-    how = "emulated: a model, no clock changes" if board.emulated else _really(board)
+    how = "emulated: a model, no clock changes" if isinstance(board, TwinBoard) else _really(board)
     return (
         f"rlgov: {policy.name} governs {board.name} ({how}), "
         f"objective {config['objective']}, at most {config['budget']:.1%} slower, "
@@ -133,6 +132,8 @@ def _opening(config: dict[str, Any], board: TwinBoard | RealBoard, policy: Polic
     )
 
 
-def _really(board: Board) -> str:
+def _really(board: RealBoard) -> str:
     knobs = ", ".join(knob.name for knob in board.knobs)
-    return f"for real: sets {knobs}" if knobs else "for real: only watches"
+    what = f"sets {knobs}" if knobs else "only watches"
+    where = board.facts.get("files below")
+    return f"for real: {what}" if where is None else f"files below {where}: {what}"
