@@ -31,7 +31,8 @@ class RewardSpec:
     Attributes:
         budget_slope: Cost of one unit of log time beyond the budget.
         cap_slope: Cost of one unit of log power beyond the cap.
-        margin: Share of the reference's step time by which the hinge starts before the budget.
+        margin: Share of the reference's step time by which the hinge starts before the budget;
+            negative to start after it.
     """
 
     budget_slope: float = 10.0
