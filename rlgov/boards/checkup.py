@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,14 +69,21 @@ class Checkup:
         }
 
 
-def examine(board: Board) -> Iterator[Check]:
-    """The lines about a board."""
+def examine(board: Board, pause_s: float = 0.3) -> Iterator[Check]:
+    """The lines about a board.
+
+    Args:
+        board: The board.
+        pause_s: Between two looks, since loads and energy counters are read as differences.
+    """
     facts = getattr(board, "facts", {})
     about = ", ".join(f"{key} {value}" for key, value in facts.items())
     emulated = "emulated: a model, no clock changes, nothing is metered"
     text = emulated if board.emulated else about
     yield Check("board", "ok", f"{board.name} ({text})" if text else board.name, values=dict(facts))
     try:
+        board.read()
+        time.sleep(0.0 if board.emulated else pause_s)
         reading = board.read()
     except BoardError as error:
         yield Check("sensors", "failing", str(error), "see the lines of each sensor below")

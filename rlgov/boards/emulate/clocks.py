@@ -128,13 +128,11 @@ class Emc:
         return self._below(self._cap) if self._cap else self.rates[-1]
 
     def clock_hz(self) -> float:
-        """What it runs at."""
-        held = self.pinned
-        return (
-            held
-            if held is not None and self.locked.value
-            else min(self._free_hz(), self.achievable)
-        )
+        """What it runs at: the lock's rate, else the supported rate nearest to what is free."""
+        if self.locked.value:
+            return min(self._rate, self.achievable)
+        free_hz = self._free_hz()
+        return min(min(self.rates, key=lambda rate: abs(rate - free_hz)), self.achievable)
 
     def rate_node(self, mode: int = 0o600) -> Node:
         """Reads the clock, takes a rate; an unsupported one is rounded without a word."""

@@ -98,6 +98,10 @@ class Machine:
         free = part.snap(round(self.clock_mhz("cpu") * 1e3))
         return part.pinned or min(max(free, low), high)
 
+    def emc_range_hz(self) -> int | None:
+        """The memory clock that its bounds leave no choice about."""
+        return None if self.emc_range is None else self.emc_range.pinned
+
     def watts(self, rail: Rail) -> float:
         """Power of a rail of the board."""
         power_w = self.reading().power_w

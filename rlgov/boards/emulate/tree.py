@@ -133,10 +133,7 @@ def _emc(m: Machine) -> Files:
     if way == "bwmgr" and m.emc_range is not None:
         names = ("min_freq", "max_freq", "available_frequencies")
         yield from _under(f"{DEVFREQ}/bwmgr", m.emc_range.nodes(*names))
-        yield (
-            f"{DEVFREQ}/bwmgr/cur_freq",
-            live(lambda: (m.emc_range.pinned if m.emc_range else None) or m.clock_mhz("emc") * 1e6),
-        )
+        yield f"{DEVFREQ}/bwmgr/cur_freq", live(partial(_bwmgr_hz, m))
     if way in ("bpmp", "cap", "bwmgr"):
         yield "/sys/kernel/nvpmodel_clk_cap/emc", emc.clk_cap_node()
     if way in ("bpmp_old", "override"):
@@ -146,6 +143,10 @@ def _emc(m: Machine) -> Files:
         yield from _override(m)
     if way in ("bpmp", "bpmp_old"):
         yield from _bpmp(m)
+
+
+def _bwmgr_hz(m: Machine) -> float:
+    return m.emc_range_hz() or m.emc.clock_hz()
 
 
 def _override(m: Machine) -> Files:
