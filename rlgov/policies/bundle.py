@@ -156,7 +156,7 @@ def packaged_bundles() -> dict[str, Path]:
 
 
 def packaged(context: PolicyContext, args: Mapping[str, object]) -> Policy:
-    """The packaged bundle of the board, or the first that fits its tables.
+    """The packaged bundle of the board, or the one whose tables are nearest among those that fit.
 
     Raises:
         PolicyError: None does.
@@ -165,10 +165,10 @@ def packaged(context: PolicyContext, args: Mapping[str, object]) -> Policy:
     shipped = packaged_bundles()
     if context.board in shipped:
         return BundlePolicy(Bundle.load(shipped[context.board]), context.knobs)
-    for folder in shipped.values():
-        bundle = Bundle.load(folder)
-        if bundle.card.fits(context.knobs):
-            return BundlePolicy(bundle, context.knobs)
+    fitting = [b for b in map(Bundle.load, shipped.values()) if b.card.fits(context.knobs)]
+    if fitting:
+        nearest = min(fitting, key=lambda bundle: bundle.card.distance(context.knobs))
+        return BundlePolicy(nearest, context.knobs)
     raise PolicyError(
         f"no bundle ships for board {context.board or 'at hand'}; there are some for "
         f"{', '.join(shipped) or 'none'}: train one with rlgov train board=… and give its folder"

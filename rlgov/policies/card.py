@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -150,8 +151,16 @@ class Card:
                     f"this board's is {_table(knob.levels_mhz)} MHz"
                 )
 
+    def distance(self, knobs: Sequence[Knob]) -> float:
+        """Largest relative difference of a common table's top; infinite without a common knob."""
+        common = [knob for knob in knobs if knob.name in self.knobs]
+        return max((self._difference(knob) for knob in common), default=math.inf)
+
     def _is_other_chip(self, knob: Knob) -> bool:
-        return abs(knob.levels_mhz[-1] / self.knobs[knob.name][-1] - 1.0) > TABLE_TOLERANCE
+        return self._difference(knob) > TABLE_TOLERANCE
+
+    def _difference(self, knob: Knob) -> float:
+        return abs(knob.levels_mhz[-1] / self.knobs[knob.name][-1] - 1.0)
 
 
 def _check_types(values: Mapping[str, Any], where: str) -> None:
