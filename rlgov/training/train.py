@@ -99,7 +99,7 @@ def train(
     Raises:
         RlgovError: A number that is none turned up, with the name of where.
     """
-    with _learner_settings(config.torch_threads):
+    with learner_settings(config.torch_threads):
         run = _Run(config, board, jobs, out, settings or asdict(config))
         return run.go()
 
@@ -132,7 +132,7 @@ class _Run:
                 self._believe()
             train_seed = self._jobs.train_seed
             self._vec = GovernorVecEnv(self._env, config.agent.horizon, train_seed, self._belief)
-            self._model = _model(config, self._vec)
+            self._model = make_model(config, self._vec)
             self._model.set_logger(configure(str(self._out / TENSORBOARD_FOLDER), ["tensorboard"]))
             self._look("the start")
             if config.agent.total_steps:
@@ -246,7 +246,8 @@ def _environment(
     )
 
 
-def _model(config: TrainConfig, vec: GovernorVecEnv) -> PPO:
+def make_model(config: TrainConfig, vec: GovernorVecEnv) -> PPO:
+    """The learner, before it has learnt anything."""
     agent: PpoSpec = config.agent
     first, last = agent.learning_rate[0], agent.learning_rate[-1]
     hidden = list(agent.hidden)
@@ -286,7 +287,7 @@ def _policy_kind(vec: GovernorVecEnv, agent: PpoSpec) -> tuple[Any, dict[str, An
 
 
 @contextmanager
-def _learner_settings(threads: int) -> Iterator[None]:
+def learner_settings(threads: int) -> Iterator[None]:
     """Torch's global settings, put back afterwards."""
     before = torch.get_num_threads()
     validated = Distribution._validate_args
