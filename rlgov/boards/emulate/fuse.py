@@ -40,10 +40,19 @@ def serve(tree: KernelTree, mount: Path, on_mounted: Callable[[], None]) -> None
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # libfuse unmounts on these, but only where nobody else handles them.
         signal.signal(number, signal.SIG_DFL)
-    operations = type("Operations", (Mounted, fuse.Operations), {})(tree, on_mounted)
+    mounted = False
+
+    def begin() -> None:
+        nonlocal mounted
+        mounted = True
+        on_mounted()
+
+    operations = type("Operations", (Mounted, fuse.Operations), {})(tree, begin)
     try:
         fuse.FUSE(operations, str(mount), foreground=True, nothreads=True, **options)
     except RuntimeError as error:
+        if mounted:
+            return  # the library's way of saying that a signal ended it
         raise BoardError(
             f"{mount} could not be mounted (FUSE error {error}); is it an empty folder, and is "
             "fusermount3 installed (apt install fuse3)?"
