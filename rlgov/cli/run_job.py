@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from rlgov.boards.lease import refuse_if_held
 from rlgov.boards.sampler import Sampler
 from rlgov.boards.select import RealBoard
 from rlgov.boards.twin import Load
@@ -52,6 +53,8 @@ def _govern(
     """Start the job, govern it to its end, and sum up."""
     config = invocation.config
     policy, best = _policy(config, board)
+    if not isinstance(board, TwinBoard):
+        refuse_if_held(board)
     console.print(_opening(config, board, policy))
     attached = AttachedJob(invocation.job, host_ghz=config["emulation"]["host_ghz"])
     folder = invocation.folder.path

@@ -82,6 +82,27 @@ def test_a_job_is_governed_through_the_jetson_back_end(tmp_path: Path, name: str
     assert contents(root) == before
 
 
+def test_case_a16_a_second_governor_is_refused_before_its_job_starts(
+    tmp_path: Path, state_dir: Path
+) -> None:
+    root = build(tmp_path / "tree", "agx-orin-jp6")
+    marker = tmp_path / "the job ran"
+    (tmp_path / "first").mkdir()
+    board = JetsonBoard(root, settle_s=0.0)
+    with Lease(board, tmp_path / "first", state_dir=state_dir):
+        done = govern(
+            tmp_path / "run",
+            *QUICK,
+            "policy=random",
+            "board=jetson",
+            f"board.root={root}",
+            job=["touch", str(marker)],
+        )
+    assert done.code == 4
+    assert "Traceback" not in done.err
+    assert not marker.exists()
+
+
 def test_auto_without_a_board_says_so_and_emulates(tmp_path: Path) -> None:
     done = govern(
         tmp_path / "run", *QUICK, "policy=as_found", "board=auto", f"board.root={tmp_path}",
