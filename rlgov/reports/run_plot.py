@@ -37,7 +37,7 @@ def plot_run(run: Path, picture: Path) -> None:
     _cost(time, rows, "step_time_s", "s per mini-batch")
     _budget(time, summary)
     _clocks(clocks, rows)
-    energy.legend(loc="upper right", ncols=3, fontsize="small")
+    energy.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
     clocks.set_xlabel("window")
     figure.suptitle(_title(summary), fontsize="medium")
     figure.savefig(picture, dpi=110)
@@ -67,7 +67,8 @@ def _budget(axes: Any, summary: dict[str, Any]) -> None:
         (0.01, reference * (1 + summary["budget"])),
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
-        xytext=(0, 3),
+        xytext=(0, -3),
+        va="top",
         fontsize="small",
         color="dimgrey",
     )
