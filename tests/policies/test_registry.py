@@ -7,7 +7,7 @@ import pytest
 from rlgov.boards.base import Knob
 from rlgov.errors import ConfigError, PolicyError
 from rlgov.policies import POLICIES, load_policy
-from rlgov.policies.bundle import packaged_bundles
+from rlgov.policies.bundle import Bundle, BundlePolicy, packaged_bundles
 from tests.policies.make import KNOBS, make_bundle
 
 
@@ -52,3 +52,12 @@ def test_a_board_that_no_bundle_fits_is_told_how_to_get_one() -> None:
 def test_bundles_are_small_enough_to_ship() -> None:
     for folder in packaged_bundles().values():
         assert sum(file.stat().st_size for file in folder.iterdir()) < 2**20
+
+
+def test_a_board_without_a_bundle_of_its_own_gets_the_nearest() -> None:
+    folder = packaged_bundles()["jetson_orin_nx_16gb"]
+    tables = Bundle.load(folder).card.knobs
+    knobs = [Knob(name, tuple(levels)) for name, levels in tables.items()]
+    found = load_policy("ppo", knobs, board="some other name")
+    assert isinstance(found, BundlePolicy)
+    assert found.bundle.card.board == "jetson_orin_nx_16gb"
