@@ -85,7 +85,9 @@ def _config_dir(word: str, rest_value: Callable[[], str | None]) -> Path:
     if name != "--config-dir":
         raise _unknown_option(word)
     value = attached or rest_value()
-    if not value or not Path(value).is_dir():
+    if not value:
+        raise ConfigError("--config-dir needs a folder of YAML files: --config-dir DIR")
+    if not Path(value).is_dir():
         raise ConfigError(f"--config-dir needs a folder of YAML files; {value!r} is none")
     return Path(value).absolute()
 

@@ -27,6 +27,7 @@ class Key:
         choices: The allowed values; empty for any.
         type: Type of a value whose default is ``null``.
         minimum: Smallest allowed number.
+        maximum: Largest allowed number.
         above: The number must be greater than this.
         many: A bracketed list of such values is allowed as well.
         optional: ``null`` is allowed although the default is not ``null``.
@@ -36,9 +37,14 @@ class Key:
     choices: tuple[str | int | float, ...] = ()
     type: type | None = None
     minimum: float | None = None
+    maximum: float | None = None
     above: float | None = None
     many: bool = False
     optional: bool = False
+
+
+SEED = Key(minimum=0, maximum=2**32 - 1)
+"""A seed: what every generator behind a command takes."""
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,11 @@ class Composer:
         mine = [f"{item.key}={item.value}" for item in values if not _is_hydra(item.key)]
         full = self._compose([*chosen, *mine])
         full.pop("hydra")
+        resolved = _resolved(full)
+        for item in values:
+            self._check_interpolated(item, base, resolved)
         return Composed(
-            config=literals.reveal(_resolved(full)),
+            config=literals.reveal(resolved),
             overrides=tuple(literals.reveal([str(item) for item in overrides])),
             swept=literals.reveal(swept),
         )
@@ -169,6 +172,14 @@ class Composer:
             raise unknown_key(item.key, self._known(base, item.key), self._command.name) from None
         if not _is_hydra(item.key):
             check_value(self._command, item.key, default, _parse(item).value())
+
+    def _check_interpolated(
+        self, item: Override, base: dict[str, Any], resolved: dict[str, Any]
+    ) -> None:
+        # What ``${...}`` stands for is known only now; as typed it passed as a text.
+        if "${" in str(item.value) and not _is_hydra(item.key):
+            value = lookup(resolved, item.key)
+            check_value(self._command, item.key, lookup(base, item.key), value)
 
     def _known(self, base: dict[str, Any], typed: str) -> list[str]:
         choices = base["hydra"]["runtime"]["choices"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlgov.cli.command import Command, Key, later
+from rlgov.cli.command import SEED, Command, Key, later
 
 COMMAND = Command(
     name="emulate",
@@ -29,7 +29,7 @@ COMMAND = Command(
     keys={
         "mount": Key(kind="path"),
         "load_per_mille": Key(minimum=0),
-        "seed": Key(minimum=0),
+        "seed": SEED,
     },
     files="BOARD",
     files_rule="required",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlgov.cli.command import Command, Key, later
+from rlgov.cli.command import SEED, Command, Key, later
 
 COMMAND = Command(
     name="evaluate",
@@ -45,7 +45,7 @@ COMMAND = Command(
         "profile_noise": Key(minimum=0.0),
         "n_jobs": Key(type=int, minimum=1),
         "windows": Key(minimum=1),
-        "seed": Key(minimum=0),
+        "seed": SEED,
         "policy_args.fixed.gpu_mhz": Key(type=float, above=0.0),
         "policy_args.fixed.cpu_mhz": Key(type=float, above=0.0),
         "policy_args.fixed.emc_mhz": Key(type=float, above=0.0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlgov.cli.command import Command, Key, later
+from rlgov.cli.command import SEED, Command, Key, later
 
 COMMAND = Command(
     name="fit",
@@ -38,7 +38,7 @@ COMMAND = Command(
         "device": Key(type=str),
         "hold_out": Key(minimum=0),
         "ensemble": Key(minimum=0),
-        "seed": Key(minimum=0),
+        "seed": SEED,
     },
     sweep_columns=("worst_rms", "held_out_worst_rms"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlgov.cli.command import Command, Key, later
+from rlgov.cli.command import SEED, Command, Key, later
 
 COMMAND = Command(
     name="run",
@@ -43,7 +43,7 @@ COMMAND = Command(
         "board.require": Key(choices=("any", "real")),
         "board.settle_s": Key(minimum=0.0),
         "board.period_s": Key(above=0.0),
-        "seed": Key(minimum=0),
+        "seed": SEED,
     },
     job_rule="required",
     sweep_columns=("saving", "slowdown", "j_per_step", "budget", "job_exit_code"),

@@ -64,7 +64,7 @@ def check_value(command: Command, key: str, default: Any, value: Any) -> None:
             raise ConfigError(f"{key} cannot be null")
         return
     if isinstance(value, str) and "${" in value:
-        return  # known only once resolved; the constructor that takes it has the last word
+        return  # known only once resolved, when it is checked again
     if isinstance(value, list) and not isinstance(default, list):
         if not rule.many and rule.kind == "value":
             raise ConfigError(f"{key} takes one value, not a list (got {_show(value)})")
@@ -103,6 +103,8 @@ def _check_range(key: str, rule: Key, value: float) -> None:
         raise ConfigError(f"{key} takes a finite number, not {value}")
     if rule.minimum is not None and value < rule.minimum:
         raise ConfigError(f"{key} must be at least {rule.minimum:g}, not {value:g}")
+    if rule.maximum is not None and value > rule.maximum:
+        raise ConfigError(f"{key} must be at most {rule.maximum}, not {value}")
     if rule.above is not None and value <= rule.above:
         raise ConfigError(f"{key} must be above {rule.above:g}, not {value:g}")
 

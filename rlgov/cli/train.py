@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlgov.cli.command import Command, Key, later
+from rlgov.cli.command import SEED, Command, Key, later
 
 # As in rlgov.training.config and rlgov.reward, which the help must not import; a test compares.
 OBJECTIVE_CHOICES = ("any", "energy", "edp", "ed2p", "power_cap")
@@ -29,7 +29,7 @@ COMMAND = Command(
     keys={
         "job": Key(kind="path"),
         "objective": Key(choices=OBJECTIVE_CHOICES),
-        "seed": Key(minimum=0),
+        "seed": SEED,
         "torch_threads": Key(minimum=1),
     },
     sweep_columns=("score", "best_at", "wall_s"),

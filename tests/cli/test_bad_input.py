@@ -32,6 +32,8 @@ BAD = [
     (["budget=[0.1,-1]"], "at least 0"),
     (["budget=[]"], "at least one value"),
     (["budget=null"], "cannot be null"),
+    (["budget=${out}x"], "budget takes a number, not "),
+    (["budget=${oc.env:PATH}"], "budget takes a number, not "),
     (["steps=0"], "must be above 0"),
     (["steps=2.5"], "takes a whole number"),
     (["steps=true"], "takes a whole number"),
@@ -51,6 +53,7 @@ BAD = [
     (["--budget=0.1"], "budget=0.1"),
     (["--multirn"], "did you mean --multirun"),
     (["--config-dir", "nowhere"], "needs a folder"),
+    (["--config-dir"], "needs a folder of YAML files: --config-dir DIR"),
     (["--from"], "needs a value"),
     (["--dry=1"], "takes no value"),
     (["--"], "no command after --"),
@@ -103,3 +106,13 @@ def test_debug_shows_the_traceback(ask: Cli, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("RLGOV_DEBUG", "1")
     with pytest.raises(Exception, match="no key"):
         ask("bugdet=1")
+
+
+@pytest.mark.parametrize("command", ["run", "train", "evaluate", "fit", "emulate"])
+def test_a_seed_that_no_generator_takes_is_refused(cli: Cli, command: str) -> None:
+    rest = {"run": ["--", "true"], "emulate": ["agx-orin-jp6"]}.get(command, [])
+
+    result = cli(command, f"seed={2**32}", *rest)
+
+    assert result.code == 2
+    assert f"seed must be at most {2**32 - 1}, not {2**32}" in result.err
