@@ -21,7 +21,7 @@ class AuditPlan:
 
     def __init__(self, share: float, seed: int) -> None:
         if not 0 <= share <= 0.5:
-            raise ConfigError(f"audit.share={share} must be between 0 and 0.5")
+            raise ConfigError(f"audit_share={share} must be between 0 and 0.5")
         self._rng = np.random.default_rng([seed, 3])
         self._block = round(1 / share) if share else 0
         self._left = 0

@@ -45,5 +45,5 @@ def test_no_share_is_no_audit():
 
 @pytest.mark.parametrize("share", [-0.1, 0.51, float("nan")])
 def test_a_share_that_cannot_be_is_refused(share):
-    with pytest.raises(ConfigError, match=r"audit\.share|audit_share"):
+    with pytest.raises(ConfigError, match=r"audit_share=.* between 0 and 0.5"):
         AuditPlan(share, 1)
