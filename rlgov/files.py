@@ -159,9 +159,10 @@ class RunFolder:
         if out.exists() and not out.is_dir():
             raise ConfigError(f"out={out} is a file; give a folder")
         if out.is_dir() and any(out.iterdir()):
-            if not (resume or overwrite):
+            if not (resume or overwrite or _never_started(out)):
                 raise _not_empty(out)
             resumed = resume
+            overwrite = not resume
         out.mkdir(parents=True, exist_ok=True)
         folder = cls(out, command, resumed=resumed)
         folder._lock()
@@ -223,6 +224,17 @@ def _claim(path: Path) -> None:
         (path / STATUS_FILE).open("x").close()
     except FileExistsError:
         raise _not_empty(path) from None
+
+
+def _never_started(out: Path) -> bool:
+    """Whether all that ``out`` holds is the record of a run that was refused before it began."""
+    if {path.name for path in out.iterdir()} - {STATUS_FILE, "config.yaml", "summary.json"}:
+        return False
+    try:
+        status = json.loads((out / STATUS_FILE).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(status, dict) and status.get("exit_code") == ConfigError.exit_code
 
 
 def _not_empty(out: Path) -> ConfigError:

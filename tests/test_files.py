@@ -169,3 +169,18 @@ def test_the_summary_says_what_wrote_it(tmp_path: Path) -> None:
     summary = json.loads(path.read_text())
     assert summary["command"] == "traces import"
     assert summary["a"] is None
+
+
+def test_a_run_that_was_refused_before_it_began_gives_its_folder_up(tmp_path: Path) -> None:
+    first = RunFolder.create(tmp_path / "out", "run")
+    first.write_config("budget: 1\n")
+    first.write_summary({"status": "failed"})
+    first.write_status("failed", 2)
+    first.close()
+    again = RunFolder.create(tmp_path / "out", "run")
+    assert not (again.path / "summary.json").exists()
+    again.write_status("failed", 2)
+    (again.path / "trace.jsonl").write_text("something of worth")
+    again.close()
+    with pytest.raises(ConfigError, match="already holds files"):
+        RunFolder.create(tmp_path / "out", "run")

@@ -115,12 +115,14 @@ class Board(ABC):
     Attributes:
         name: Name of the board, as in ``board=NAME``.
         emulated: True where times and joules come from a model and nothing was metered.
+        sensor_lag_s: Time constant of the power sensors' own averaging.
         rails: Names of the power rails, in a stable order.
         total_rule: How `Reading.total_w` is formed, in words fit for a report.
     """
 
     name: str
     emulated: bool
+    sensor_lag_s: float = 0.5
     rails: tuple[str, ...]
     total_rule: str
 

@@ -51,8 +51,14 @@ def run_once(command: Command, composed: Composed, arguments: Arguments, folder:
         _record_failure(folder, error)
         raise
     with contextlib.suppress(OSError):  # a full disk does not change how the command ended
-        folder.write_status("completed" if code == 0 else "failed", code)
+        folder.write_status(_status_of(code), code)
     return code
+
+
+def _status_of(code: int) -> str:
+    if code in STOPPED:
+        return "interrupted"
+    return "completed" if code == 0 else "failed"
 
 
 def exit_code_of(error: BaseException) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -33,8 +34,12 @@ def run(invocation: Invocation) -> int:
     held_out = _held_out(profiles, spec, config["hold_out"])
     fitted = fit(profiles, spec, ensemble=config["ensemble"], seed=config["seed"])
     files = save_fit(fitted, invocation.folder.path, source.name)
+    warnings = _other_board(profiles, spec)
     print(_report(fitted, held_out, files))
-    invocation.folder.write_summary(_summary(fitted, held_out, files, source))
+    for warning in warnings:
+        print(f"warning: {warning}")
+    summary = _summary(fitted, held_out, files, source)
+    invocation.folder.write_summary({**summary, "warnings": warnings})
     return 0
 
 
@@ -45,13 +50,38 @@ def _profiles(config: dict[str, Any]) -> tuple[list[Profile], Path]:
     path = Path(config[given[0]])
     if given == ["trace"]:
         return [profile_of_trace(read_trace(path).rows, path.stem)], path
-    if config["job"] is not None or config["device"] is not None:
+    if config["job"] is not None:
         return [read_profile(path, config["job"], config["device"])], path
-    profiles = read_profiles(path)
+    profiles = _of_device(read_profiles(path), config["device"], path)
     devices = {profile.device for profile in profiles}
     if len(devices) > 1:
         raise TraceError(f"{path}: choose one with device=; it holds {', '.join(sorted(devices))}")
     return profiles, path
+
+
+def _of_device(profiles: list[Profile], device: str | None, path: Path) -> list[Profile]:
+    if device is None:
+        return profiles
+    chosen = [p for p in profiles if _slug(device) in _slug(p.device or "")]
+    if not chosen:
+        known = ", ".join(sorted({p.device or "unnamed" for p in profiles}))
+        raise TraceError(f"{path}: no device={device}; it holds {known}")
+    return chosen
+
+
+def _other_board(profiles: Sequence[Profile], spec: TwinSpec) -> list[str]:
+    """A word for every device that the board's name does not speak of."""
+    board = _slug(spec.name)
+    named = sorted({p.device for p in profiles if p.device})
+    return [
+        f"the profile was measured on {device}, the board is {spec.name}: is it the right twin?"
+        for device in named
+        if _slug(device) not in board and board not in _slug(device)
+    ]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def _held_out(profiles: Sequence[Profile], spec: TwinSpec, every: int) -> tuple[SurfaceError, ...]:
@@ -72,7 +102,13 @@ def _train(settings: int, every: int) -> NDArray[np.bool_]:
 def _report(fitted: FittedTwin, held_out: Sequence[SurfaceError], files: Sequence[Path]) -> str:
     lines = [_error_table(fitted.errors, held_out)]
     free = [c.name for c in fitted.constraints if ": " not in c.name and not c.constrained]
-    lines.append(f"\nThe measurements leave open: {', '.join(free) or 'nothing'}.")
+    lines.append(
+        f"\nOf what was varied, the measurements leave open: {', '.join(free) or 'nothing'}."
+    )
+    lines.append("Every other parameter of the twin is its prior's: see board.yaml.")
+    surfaces = {e.surface for e in fitted.errors}
+    if surfaces <= {"time"}:
+        lines.append("Only times were measured: every watt and joule of this twin is its prior's.")
     if fitted.ignored:
         lines.append(f"Rails that this board's twin does not have: {', '.join(fitted.ignored)}.")
     lines.append(f"Twins that fit equally well: {len(fitted.members)}.")

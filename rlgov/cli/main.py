@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -53,6 +54,11 @@ def main(words: Sequence[str]) -> int:
         # The reader of our output is gone; keep the interpreter from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except Exception:
+        # A fault of ours must not pass for the job's own exit code 1.
+        traceback.print_exc()
+        print("rlgov: this is a bug of rlgov's own; please report it", file=sys.stderr)
+        return RlgovError.exit_code
     return code
 
 

@@ -20,6 +20,9 @@ from rlgov.jobs.base import Job, JobEnd, StepEvent
 from rlgov.metering import Energy, Meter
 from rlgov.work import FloatArray
 
+FIRST_SETTLE = 4.0
+"""Times the usual settling before the very first window."""
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -116,6 +119,7 @@ class LivePlant(Plant):
         self._roles = dict(roles)
         self._window = window
         self._settle_s = settle_s
+        self._settled_once = False
         self._on_window = on_window
         self._recent: deque[Reading] = deque()
         self._t_s: float | None = None
@@ -140,7 +144,10 @@ class LivePlant(Plant):
         self._setting, self._took = asked, took
         # Steps that ended before the change was made are still to come from the job's queue.
         late_s = max(0.0, self.board.now_s() - self._t_s)
-        settling = self._follow(1, self._settle_s + late_s) if changed else None
+        # Before the first window the sensors still show the idle board, far from what comes.
+        settle_s = self._settle_s * (1.0 if self._settled_once else FIRST_SETTLE)
+        self._settled_once = True
+        settling = self._follow(1, settle_s + late_s) if changed else None
         metered = self._follow(self._window.min_steps, self._window.min_seconds)
         complete = self.end is None
         readings = self._readings_of(metered) if metered else []

@@ -6,6 +6,7 @@ from typing import Any
 
 from rlgov.boards.base import Board
 from rlgov.governor.emulated import EmulatedJob
+from rlgov.governor.ledger import Account
 from rlgov.governor.session import SessionResult, SessionSpec
 from rlgov.governor.statistics import Interval
 
@@ -52,6 +53,9 @@ def summarise(
         "slowdown_ci95": _ends(slowdown),
         "s_per_step": decided.s_per_step,
         "reference_s_per_step": as_found.s_per_step,
+        "power_w": _watts(decided),
+        "reference_power_w": _watts(as_found),
+        "power_cap": spec.power_cap,
         "windows": len(ledger.windows["decided"]),
         "windows_by_kind": {kind: len(windows) for kind, windows in ledger.windows.items()},
         "settings_time_share": ledger.settings_time_share(),
@@ -67,8 +71,37 @@ def summarise(
     }
     if emulated is not None:
         summary |= _emulation(emulated)
+    summary["caveats"] = caveats(spec, board)
     summary["why_no_figures"] = _why_no_figures(summary)
     return summary
+
+
+LAGS_TO_SETTLE = 2.0
+LAGS_IN_WINDOW = 4.0
+
+
+def caveats(spec: SessionSpec, board: Board) -> list[str]:
+    """What makes a run's figures doubtful, in words; empty when nothing does."""
+    lag = board.sensor_lag_s
+    found = []
+    if spec.settle_s < LAGS_TO_SETTLE * lag:
+        found.append(
+            f"settle_s={spec.settle_s:g} is less than {LAGS_TO_SETTLE:g} time constants of the "
+            f"board's sensors ({lag:g} s): a window still shows the power of the one before"
+        )
+    if spec.window.min_seconds < LAGS_IN_WINDOW * lag:
+        found.append(
+            f"window.min_seconds={spec.window.min_seconds:g} is less than {LAGS_IN_WINDOW:g} time "
+            f"constants of the board's sensors ({lag:g} s): energies and savings are biased"
+        )
+    return found
+
+
+def _watts(account: Account) -> float | None:
+    """Mean power while training; ``None`` where not every step was metered."""
+    if account.metered_steps < account.steps or account.train_s <= 0:
+        return None
+    return account.train_j / account.train_s
 
 
 def _status(result: SessionResult) -> str:

@@ -97,6 +97,8 @@ def bundle_folder(name_or_path: str) -> Path | None:
     Raises:
         ConfigError: A path that is no folder.
     """
+    if not name_or_path.strip():
+        return None
     path = Path(name_or_path).expanduser()
     if len(path.parts) < 2 and not path.is_dir():
         return None

@@ -22,6 +22,8 @@ def print_run(summary: Mapping[str, Any], console: Console) -> None:
     """Print a run's summary (the content of ``summary.json``) as a table."""
     if summary["emulated"]:
         console.print(Text(EMULATED_NOTICE, style="bold"))
+    for caveat in summary["caveats"]:
+        console.print(Text(f"DOUBTFUL: {caveat}", style="bold"))
     table = Table(show_header=False, title=_title(summary), title_justify="left")
     table.add_column("figure", no_wrap=True)
     table.add_column("value", overflow="fold")
@@ -39,6 +41,7 @@ def run_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         (f"saving{mark}", _saving(summary)),
         (f"slowdown{mark}", _slowdown(summary)),
         (f"time per mini-batch{mark}", _times(summary)),
+        (f"power{mark}", _power(summary)),
         ("windows", _windows(summary)),
         ("settings (share of time)", _settings(summary)),
         ("guard", _guard(summary)),
@@ -95,6 +98,18 @@ def _times(summary: Mapping[str, Any]) -> str:
     text = f"{mine * 1e3:.4g} ms (as found: {reference * 1e3:.4g} ms)"
     real = summary.get("real_s_per_step")
     return text if real is None else f"{text}; real time of the job here: {real * 1e3:.4g} ms"
+
+
+def _power(summary: Mapping[str, Any]) -> str:
+    mine, reference = summary["power_w"], summary["reference_power_w"]
+    if mine is None or reference is None:
+        return ""
+    text = f"{mine:.3g} W (as found: {reference:.3g} W)"
+    cap = summary["power_cap"]
+    if cap is None or summary["objective"] != "power_cap":
+        return text
+    held = "within" if mine <= cap * reference * 1.005 else "OVER"
+    return f"{text}, {held} the cap of {cap * reference:.3g} W"
 
 
 def _windows(summary: Mapping[str, Any]) -> str:

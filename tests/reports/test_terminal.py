@@ -58,6 +58,7 @@ class TestEmulation:
             "saving",
             "slowdown",
             "time per mini-batch",
+            "power",
         }
 
     def test_no_joule_or_percent_stands_in_an_unmarked_line(self, emulated):

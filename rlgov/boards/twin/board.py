@@ -47,6 +47,7 @@ class TwinBoard(Board):
         self.spec = spec
         self.name = spec.name
         self.rails = tuple(spec.rails)
+        self.sensor_lag_s = spec.sensors.lag_s
         self.total_rule = spec.total_rule
         ceilings = spec.ceilings(mode)
         self._knobs = spec.board_knobs(ceilings)
