@@ -51,7 +51,7 @@ def test_a_board_that_no_bundle_fits_is_told_how_to_get_one() -> None:
 
 def test_bundles_are_small_enough_to_ship() -> None:
     for folder in packaged_bundles().values():
-        assert sum(file.stat().st_size for file in folder.iterdir()) < 1.25 * 2**20
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 2**20
 
 
 def test_a_board_without_a_bundle_of_its_own_gets_the_nearest() -> None:
