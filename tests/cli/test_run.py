@@ -57,7 +57,9 @@ def govern(folder: Path, *words: str, job: list[str]) -> Done:
 
 
 def alone(job: list[str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(job, capture_output=True, env=environment(), timeout=PATIENCE_S)
+    """The job below a shell, since pytest itself may have loaded torch by now."""
+    below = ["sh", "-c", '"$@"; exit $?', "sh", *job]
+    return subprocess.run(below, capture_output=True, env=environment(), timeout=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
