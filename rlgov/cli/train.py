@@ -12,10 +12,10 @@ COMMAND = Command(
     summary="train a policy on twins: rlgov train board=jetson_agx_orin_64gb",
     help="""
     Trains one policy for every objective, budget and set of knobs over a population of jobs on
-    twins of a board: first by imitating the oracle, which twins make cheap, then by PPO behind the
-    guard. The best policy on the validation jobs becomes a bundle (weights and a card) in
-    out=DIR/bundle, which policy=DIR/bundle then names. The same settings and seed give the same
-    bundle bit for bit.
+    twins of a board: first what to believe about a job at sight (the cost of every setting, which
+    twins know), then PPO on top of that belief, behind the guard. The best policy on the validation
+    jobs becomes a bundle (weights and a card) in out=DIR/bundle, which policy=DIR/bundle then
+    names. The same settings and seed give the same bundle bit for bit.
 
     TensorBoard's files go to out=DIR/tensorboard.
     """,

@@ -58,7 +58,7 @@ class PpoSpec:
     """The learner.
 
     Attributes:
-        total_steps: Decisions of PPO in all, over all jobs (0: the warm start alone).
+        total_steps: Decisions of PPO in all, over all jobs (0: the belief alone).
         n_envs: Jobs side by side.
         horizon: Decisions an episode, and a rollout.
         batch_size: Decisions a gradient step; divides ``n_envs x horizon``.
