@@ -21,6 +21,15 @@ def same_but_seen(follow, alone, command, **env):
     return seen
 
 
+def until_gloo_ends_well(run, said):
+    """Run again where gloo aborted at its own end, as it does now and then without us too."""
+    for _ in range(5):
+        done = run()
+        if "terminate called without an active exception" not in said(done):
+            break
+    return done
+
+
 def said_steps(seen) -> int:
     return sum(int(count) for count in re.findall(r"steps=(\d+)", seen.out))
 
@@ -106,9 +115,12 @@ def test_only_one_rank_is_followed(follow, alone):
     command = python("torchrun.py")
     command[1:1] = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     command = [part for part in command if part not in ("-W", "ignore")]
-    seen = same_but_seen(follow, alone, command)
-    assert seen.steps == 6
-    assert seen.events[-1].rank == 0
+    plain = until_gloo_ends_well(lambda: alone(command), lambda done: done.stderr)
+    seen = until_gloo_ends_well(lambda: follow(command), lambda done: done.err)
+    assert plain.returncode == 0, plain.stderr
+    assert seen.out == plain.stdout
+    assert seen.end.exit_code == 0, seen.err
+    assert seen.steps == 6  # not 12; which rank speaks first, or last, is theirs to settle
 
 
 def test_the_lead_passes_on(follow, alone):

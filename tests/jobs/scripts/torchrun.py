@@ -15,4 +15,5 @@ for _ in range(6):
     optimizer.step()
 if dist.get_rank() == 0:
     report(model.module, 6)
+dist.barrier()
 dist.destroy_process_group()
